@@ -1,0 +1,42 @@
+# Needs Python >= 3.11 and make; everything else goes into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench gpu clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+setup: .venv/stamp ## create .venv with stepprof and its tools (again only when pyproject.toml changes)
+
+.venv/stamp: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "stepprof needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: setup ## show where a step of the sample capture goes
+	$(BIN)/stepprof demo
+
+test: lint ## the whole gate: lint, types, tests that need no GPU
+	$(BIN)/pytest -q -m 'not gpu'
+
+lint: setup ## ruff, format check, pyright
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: setup ## sort imports, mend what ruff can, format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: setup ## run the measurements under benchmarks/
+	@set -e; for file in $(or $(wildcard benchmarks/bench_*.py),$(error no benchmarks/bench_*.py here)); do $(BIN)/python "$$file"; done
+
+gpu: setup ## tests that need an NVIDIA GPU
+	$(BIN)/pytest -q -m gpu
+
+clean: ## remove .venv, caches and build output
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist .package/stepprof.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

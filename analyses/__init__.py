@@ -1,0 +1,1 @@
+"""Questions asked of a stored run: each module answers one."""

@@ -1,0 +1,1 @@
+"""Record a run, keep it in one DuckDB file, show it."""

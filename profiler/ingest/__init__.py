@@ -1,0 +1,1 @@
+"""Readers of trace files: each ends in the same rows (../schema.sql)."""

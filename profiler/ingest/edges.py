@@ -1,0 +1,84 @@
+"""`--edges FILE`: recorded CUDA graph edges -> table graph_edge.
+
+Lines, separated by blanks or tabs, plain or gzip:
+
+    N <callback> <node> <origin>        a node was made (origin 0) or cloned
+    E <callback> <from> <to> [full|programmatic]
+
+Ends are stored as the nodes made at capture, so that they hold for every replay.
+Not covered: edges of child graphs as seen from outside.
+"""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pandas as pd
+
+from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.formats import GZIP_MAGIC
+from stepprof.profiler.store import Store
+
+KINDS = ("full", "programmatic")
+
+
+def load_edges(path: Path, store: Store) -> None:
+    """Add the edges of a file; warns of edges whose nodes no op of the run has."""
+    origins, edges = _parse(path)
+    frame = pd.DataFrame(sorted({(_origin(a, origins), _origin(b, origins), k) for a, b, k in edges}))
+    if frame.empty:
+        raise InputError(f"{path} holds no edge line (E callback from to): record the graph's edges again.")
+    frame.columns = ["a", "b", "kind"]
+    store.con.register("edges", frame)
+    store.con.execute((Path(__file__).with_name("edges.sql")).read_text())
+    store.con.unregister("edges")
+    nodes = "SELECT from_node FROM graph_edge UNION SELECT to_node FROM graph_edge"
+    matched = store.value(f"SELECT count(DISTINCT origin_node) FROM op WHERE origin_node IN ({nodes})")
+    if not matched:
+        raise InputError(f"{path} names no graph node of this trace: give edges recorded from the same program.")
+
+
+def _parse(path: Path) -> tuple[dict[int, int], list[tuple[int, int, str]]]:
+    origins: dict[int, int] = {}
+    edges: list[tuple[int, int, str]] = []
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            _parse_line(line.split(), origins, edges)
+        except (ValueError, IndexError):
+            raise InputError(
+                f"{path} line {number} is not 'N callback node origin' or 'E callback from to [kind]': "
+                "record the edges again."
+            ) from None
+    return origins, edges
+
+
+def _parse_line(words: list[str], origins: dict[int, int], edges: list[tuple[int, int, str]]) -> None:
+    if not words or words[0].startswith("#"):
+        return
+    if words[0] == "N":
+        node, origin = int(words[2]), int(words[3])
+        if origin and origin != node:
+            origins[node] = origin
+    elif words[0] == "E":
+        kind = words[4] if len(words) > 4 else "full"
+        edges.append((int(words[2]), int(words[3]), KINDS[KINDS.index(kind)]))
+    else:
+        raise ValueError(words[0])
+
+
+def _origin(node: int, origins: dict[int, int]) -> int:
+    for _ in range(8):
+        if node not in origins:
+            break
+        node = origins[node]
+    return node
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        data = path.read_bytes()
+        text = gzip.decompress(data) if data.startswith(GZIP_MAGIC) else data
+        return text.decode().splitlines()
+    except (OSError, EOFError, ValueError) as fault:
+        raise InputError(f"{path} cannot be read as an edge file ({fault}): check the path.") from None

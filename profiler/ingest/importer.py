@@ -1,0 +1,99 @@
+"""Trace files -> a run file: `import_run`; the counts and warnings of a run: `summary`.
+
+A source is opened read-only; the run file appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.edges import load_edges
+from stepprof.profiler.ingest.facts import load_costs, load_facts
+from stepprof.profiler.ingest.formats import NSYS_SQLITE, Source, opened
+from stepprof.profiler.ingest.nsys_load import load_nsys
+from stepprof.profiler.ingest.sqlite_reader import SqliteExport, reason
+from stepprof.profiler.store import Store, create
+
+CLEAN_SQL = Path(__file__).with_name("clean.sql")
+TOOLS = {NSYS_SQLITE: "nsys"}
+
+
+@dataclass(frozen=True)
+class Extras:
+    """Files that add to a trace what it does not hold."""
+
+    edges: Path | None = None
+    facts: Path | None = None
+    costs: Path | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """Those given."""
+        return [p for p in (self.edges, self.facts, self.costs) if p is not None]
+
+
+def import_run(trace: Path, out: Path, extras: Extras, force: bool = False) -> None:
+    """Read a trace file into the run file `out`; InputError where either is at fault."""
+    with opened(trace) as source, create(out, force) as store:
+        if source.format not in TOOLS:
+            raise InputError(f"{trace} is a run file already: use it as it is.")
+        _identify(store, trace, source)
+        _read(store, trace, source)
+        store.con.execute(CLEAN_SQL.read_text())
+        _add(store, extras)
+
+
+def content_hash(path: Path) -> str:
+    """BLAKE2b of a file's bytes, hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
+
+
+def summary(store: Store) -> dict[str, Any]:
+    """Format, tool, devices, counts and warnings of a run, as `import --json` prints them."""
+    devices = [{"ordinal": d, "name": n} for d, n in store.rows("SELECT device, name FROM device ORDER BY device")]
+    counts = dict(store.rows((Path(__file__).with_name("counts.sql")).read_text()))
+    return {
+        "run": str(store.path),
+        "format": store.fact("format"),
+        "tool": " ".join(filter(None, [store.fact("tool"), store.fact("tool_version")])),
+        "devices": devices,
+        "counts": counts,
+        "warnings": store.warnings(),
+    }
+
+
+def _identify(store: Store, trace: Path, source: Source) -> None:
+    facts = {
+        "format": source.format,
+        "tool": TOOLS[source.format],
+        "source": trace.name,
+        "source_hash": content_hash(trace),
+    }
+    store.con.executemany("INSERT INTO run VALUES (?, ?)", list(facts.items()))
+
+
+def _read(store: Store, trace: Path, source: Source) -> None:
+    export = SqliteExport(source.path, shown=trace)
+    try:
+        load_nsys(export, store)
+    except (duckdb.InvalidInputException, pa.ArrowInvalid, OSError) as fault:
+        raise InputError(f"{trace} is damaged ({reason(fault)}): run nsys export again.") from None
+    finally:
+        export.close()
+
+
+def _add(store: Store, extras: Extras) -> None:
+    if extras.edges:
+        load_edges(extras.edges, store)
+    if extras.facts:
+        load_facts(extras.facts, store)
+    if extras.costs:
+        load_costs(extras.costs, store)

@@ -1,0 +1,89 @@
+"""Tables of an nsys SQLite export as Arrow batches: read-only, only wanted columns.
+
+SQLite keeps a type a value, Arrow a type a column. The fast way reads columns as
+they are; where a column turns out to hold other types than declared, `guarded`
+reads again with every foreign value as NULL (later counted as invalid).
+Views are never read as tables: a view runs the author's SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import adbc_driver_sqlite.dbapi as adbc
+import pyarrow as pa
+
+from stepprof.profiler.errors import InputError
+
+MAGIC = b"SQLite format 3\x00"
+BATCH_ROWS = 16384
+
+
+class SqliteExport:
+    """An open export; `tables` maps each table to its column names."""
+
+    def __init__(self, path: Path, shown: Path | None = None) -> None:
+        uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+        try:
+            self.con = adbc.connect(uri)
+            self.tables = self._tables()
+        except adbc.Error as fault:
+            raise InputError(
+                f"{shown or path} is not a readable SQLite export ({reason(fault)}): run nsys export again."
+            ) from None
+
+    def _tables(self) -> dict[str, list[str]]:
+        names = [str(n) for (n,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {n: [str(c) for (c,) in self._rows(f"SELECT name FROM pragma_table_info({_text(n)})")] for n in names}
+
+    def _rows(self, sql: str) -> list[tuple[object, ...]]:
+        with self.con.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchall()
+
+    def columns(self, table: str, wanted: dict[str, str]) -> dict[str, str]:
+        """The SQL of each wanted column, NULL where the table lacks it."""
+        present = {c.lower(): c for c in self.tables[table]}
+        return {w: _identifier(present[w.lower()]) if w.lower() in present else "NULL" for w in wanted}
+
+    @contextmanager
+    def batches(self, table: str, wanted: dict[str, str], guarded: bool) -> Generator[pa.RecordBatchReader]:
+        """Batches of `wanted` (name -> int or text) in the order asked for."""
+        cells = [_cell(sql, wanted[name], guarded) for name, sql in self.columns(table, wanted).items()]
+        named = ", ".join(f"{cell} AS {_identifier(name)}" for cell, name in zip(cells, wanted, strict=True))
+        with self.con.cursor() as cursor:
+            cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
+            cursor.execute(f"SELECT {named} FROM {_identifier(table)}")
+            reader = cursor.fetch_record_batch()
+            try:
+                yield reader
+            finally:
+                reader.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.con.close()
+
+
+def _cell(sql: str, kind: str, guarded: bool) -> str:
+    if kind == "text":
+        return f"CASE WHEN typeof({sql}) = 'text' THEN {sql} ELSE '' END" if guarded else f"coalesce({sql}, '')"
+    if sql == "NULL" or not guarded:
+        return sql
+    return f"CASE WHEN typeof({sql}) = 'integer' THEN {sql} END"
+
+
+def reason(fault: BaseException) -> str:
+    """The first line of a driver's complaint, without its prefix."""
+    return str(fault).splitlines()[0].removeprefix("INTERNAL: ")[:160]
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
