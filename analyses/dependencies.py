@@ -1,0 +1,198 @@
+"""For every op the one it really waited for: the dependency that ended last.
+
+Candidates, from sure to guessed (DESIGN, Accounting rules, The walk):
+
+    recorded   edges of its CUDA graph
+    ordered    the op before it on its stream (outside graphs, and for a graph's first
+               nodes), the op behind an event its stream waits for, and the last op that
+               had ended when its thread came out of a synchronizing call
+    inferred   inside a graph without recorded edges, the card's previous op; another
+               card's only where the card had been idle for more than twice its median
+               in-graph gap. Elsewhere, with nothing else known, the op that ended last
+
+A predecessor always comes earlier in order of start, so following them always ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from stepprof.analyses.edges import ReplayEdges, replay_edges
+from stepprof.analyses.ops import UNKNOWN, Bools, Ints, Ops
+from stepprof.profiler.store import Store
+
+HOST_SQL = Path(__file__).with_name("host.sql")
+RECORDED, ORDERED, INFERRED = 0, 1, 2
+SOURCES = ("recorded", "ordered", "inferred")
+
+
+@dataclass(frozen=True)
+class Dependencies:
+    """One entry an op."""
+
+    predecessor: Ints  # op index, UNKNOWN where there is none
+    source: Ints  # index into SOURCES
+    programmatic: Bools  # the link is a programmatic graph edge (PDL)
+    head: Bools  # nothing of its own launch comes before it
+    contradicted: int  # recorded edges that the times contradict
+
+
+class _Best:
+    """The best predecessor offered so far for each op: the one that ends last."""
+
+    def __init__(self, ops: Ops) -> None:
+        self.end = ops.end
+        self.predecessor = np.full(len(ops), UNKNOWN, dtype=np.int64)
+        self.source = np.full(len(ops), INFERRED, dtype=np.int64)
+        self.programmatic = np.zeros(len(ops), bool)
+
+    def offer(self, target: Ints, candidate: Ints, source: int, programmatic: Bools | None = None) -> None:
+        """Candidates for targets; a target may come several times, a candidate must come before it."""
+        usable = (candidate != UNKNOWN) & (candidate < target)
+        flags = np.zeros(len(target), bool) if programmatic is None else programmatic
+        target, candidate, flags = target[usable], candidate[usable], flags[usable]
+        order = np.lexsort((candidate, self.end[candidate], target))
+        target, candidate, flags = target[order], candidate[order], flags[order]
+        last = np.concatenate([target[1:] != target[:-1], [True]]) if len(target) else np.zeros(0, bool)
+        target, candidate, flags = target[last], candidate[last], flags[last]
+        held = self.predecessor[target]
+        better = (held == UNKNOWN) | (self.end[candidate] > self.end[held])
+        target = target[better]
+        self.predecessor[target] = candidate[better]
+        self.source[target] = source
+        self.programmatic[target] = flags[better]
+
+
+def dependencies(store: Store, ops: Ops, use_edges: bool = True) -> Dependencies:
+    """Predecessors of all ops; `use_edges=False` ignores recorded edges, to test the inference."""
+    store.con.execute(HOST_SQL.read_text())
+    edges = replay_edges(store, ops) if use_edges else _no_edges(ops)
+    best = _Best(ops)
+    best.offer(edges.target, edges.source, RECORDED, edges.programmatic)
+
+    guessed = np.flatnonzero(ops.in_graph & ~edges.known)
+    best.offer(guessed, previous_in_graph(ops, guessed), INFERRED)
+
+    head = best.predecessor == UNKNOWN
+    last_of_launch = _last_of_launch(ops)
+    _offer_stream_order(ops, best, head, last_of_launch)
+    _offer_events(store, ops, best, head, last_of_launch)
+    _offer_synchronized(store, ops, best, head)
+    alone = np.flatnonzero(best.predecessor == UNKNOWN)
+    best.offer(alone, ended_before(ops, np.arange(len(ops)), ops.start[alone]), INFERRED)
+    return Dependencies(best.predecessor, best.source, best.programmatic, head, edges.contradicted)
+
+
+def _no_edges(ops: Ops) -> ReplayEdges:
+    none = np.zeros(0, np.int64)
+    return ReplayEdges(none, none, np.zeros(0, bool), np.zeros(len(ops), bool), 0)
+
+
+def ended_before(ops: Ops, among: Ints, at: Ints) -> Ints:
+    """For each time the op of `among` that ended last at or before it, UNKNOWN where none had."""
+    order = among[np.argsort(ops.end[among], kind="stable")]
+    found = np.searchsorted(ops.end[order], at, side="right") - 1
+    return np.where(found >= 0, order[np.maximum(found, 0)], UNKNOWN) if len(order) else np.full(len(at), UNKNOWN)
+
+
+def previous_in_graph(ops: Ops, at: Ints) -> Ints:
+    """For ops of graph launches the op of the same launch they most likely waited for."""
+    by_card = _ended_before_in_group(ops, at, _group(ops, at, by_device=True))
+    in_launch = _ended_before_in_group(ops, at, _group(ops, at, by_device=False))
+    gap = np.where(by_card == UNKNOWN, np.iinfo(np.int64).max, ops.start[at] - ops.end[by_card])
+    seen = by_card != UNKNOWN
+    limit = 2 * np.median(gap[seen]) if seen.any() else 0
+    return np.where(gap <= limit, by_card, in_launch)
+
+
+def _group(ops: Ops, at: Ints, by_device: bool) -> Ints:
+    key = ops.launch[at] * (int(ops.device.max(initial=0)) + 1) + ops.device[at] if by_device else ops.launch[at]
+    return np.unique(key, return_inverse=True)[1].astype(np.int64)
+
+
+def _ended_before_in_group(ops: Ops, at: Ints, group: Ints) -> Ints:
+    """For each op the one of its group that ended last at or before its start."""
+    if len(at) == 0:
+        return at
+    base = ops.start[at].min()
+    span = int(ops.end[at].max() - base) + 2
+    assert (int(group.max()) + 1) * span < 2**62, f"{span=} ns in {int(group.max()) + 1} groups is beyond int64"
+    ends = group * span + (ops.end[at] - base)
+    order = np.argsort(ends, kind="stable")
+    found = np.searchsorted(ends[order], group * span + (ops.start[at] - base), side="right") - 1
+    candidate = at[order][np.maximum(found, 0)]
+    same = (found >= 0) & (group[order][np.maximum(found, 0)] == group)
+    return np.where(same & (candidate != at), candidate, UNKNOWN)
+
+
+def _last_of_launch(ops: Ops) -> Ints:
+    """For each launch its op that ends last."""
+    order = np.lexsort((ops.end, ops.launch))
+    last = np.full(len(ops.launches.graph), UNKNOWN, dtype=np.int64)
+    last[ops.launch[order]] = order
+    return last
+
+
+def _whole_launch(ops: Ops, candidate: Ints, last_of_launch: Ints) -> Ints:
+    """A graph launch is over when its last op is: stand in for any op of it."""
+    known = candidate != UNKNOWN
+    launch = ops.launch[np.where(known, candidate, 0)]
+    return np.where(known & ops.launches.graph[launch], last_of_launch[launch], candidate)
+
+
+def _offer_stream_order(ops: Ops, best: _Best, head: Bools, last_of_launch: Ints) -> None:
+    """A launch starts after the launch before it on its stream."""
+    order = np.argsort(ops.stream, kind="stable")
+    if len(order) == 0:
+        return
+    stream, launch = ops.stream[order], ops.launch[order]
+    new = np.concatenate([[True], (stream[1:] != stream[:-1]) | (launch[1:] != launch[:-1])])
+    run_start = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
+    before = run_start - 1
+    same = (before >= 0) & (stream[np.maximum(before, 0)] == stream)
+    candidate = np.where(same, order[np.maximum(before, 0)], UNKNOWN)
+    wanted = head[order]
+    best.offer(order[wanted], _whole_launch(ops, candidate, last_of_launch)[wanted], ORDERED)
+    best.offer(order[wanted], candidate[wanted], ORDERED)
+
+
+def _offer_events(store: Store, ops: Ops, best: _Best, head: Bools, last_of_launch: Ints) -> None:
+    """The first launch on a stream after cudaStreamWaitEvent follows what the event had recorded."""
+    links = store.arrays("SELECT wait_stream, wait_ns, record_stream, record_ns FROM _event_link")
+    if len(links["wait_ns"]) == 0:
+        return
+    call = ops.launches.call_start[ops.launch]
+    issued = np.flatnonzero(head & (call != UNKNOWN))
+    order = issued[np.lexsort((call[issued], ops.stream[issued]))]
+    after = _in_stream(ops, call, order, links["wait_stream"], links["wait_ns"])
+    before = _in_stream(ops, call, order, links["record_stream"], links["record_ns"]) - 1
+    exists = (after < len(order)) & (before >= 0)
+    target, source = order[after[exists]], order[before[exists]]
+    right = (ops.stream[target] == links["wait_stream"][exists]) & (ops.stream[source] == links["record_stream"][exists])
+    best.offer(target[right], _whole_launch(ops, source[right], last_of_launch), ORDERED)
+
+
+def _in_stream(ops: Ops, call: Ints, order: Ints, stream: Ints, at: Ints) -> Ints:
+    """Position in `order` (sorted by stream, then call) of the stream's first launch called after `at`."""
+    base = call[order].min() if len(order) else 0
+    span = int(max(call[order].max(initial=0), at.max(initial=0)) - min(base, at.min(initial=base))) + 2
+    low = min(int(base), int(at.min(initial=int(base))))
+    key = ops.stream[order] * span + (call[order] - low)
+    return np.searchsorted(key, stream * span + (at - low), side="right")
+
+
+def _offer_synchronized(store: Store, ops: Ops, best: _Best, head: Bools) -> None:
+    """A thread that came out of a synchronizing call launches after what it had waited for."""
+    calls = store.arrays("SELECT process, thread, end_ns FROM _sync_call ORDER BY end_ns")
+    call = ops.launches.call_start[ops.launch]
+    for process, thread in set(zip(calls["process"].tolist(), calls["thread"].tolist(), strict=True)):
+        ends = calls["end_ns"][(calls["process"] == process) & (calls["thread"] == thread)]
+        mine = (ops.launches.process == process) & (ops.launches.thread == thread)
+        target = np.flatnonzero(head & mine[ops.launch] & (call != UNKNOWN))
+        at = np.searchsorted(ends, call[target], side="right") - 1
+        target, at = target[at >= 0], at[at >= 0]
+        among = np.flatnonzero(ops.process == process)
+        best.offer(target, ended_before(ops, among, ends[at]), ORDERED)
