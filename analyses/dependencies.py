@@ -171,7 +171,9 @@ def _offer_events(store: Store, ops: Ops, best: _Best, head: Bools, last_of_laun
     before = _in_stream(ops, call, order, links["record_stream"], links["record_ns"]) - 1
     exists = (after < len(order)) & (before >= 0)
     target, source = order[after[exists]], order[before[exists]]
-    right = (ops.stream[target] == links["wait_stream"][exists]) & (ops.stream[source] == links["record_stream"][exists])
+    right = (ops.stream[target] == links["wait_stream"][exists]) & (
+        ops.stream[source] == links["record_stream"][exists]
+    )
     best.offer(target[right], _whole_launch(ops, source[right], last_of_launch), ORDERED)
 
 

@@ -37,7 +37,9 @@ def replay_edges(store: Store, ops: Ops) -> ReplayEdges:
         none = np.zeros(0, np.int64)
         return ReplayEdges(none, none, np.zeros(0, bool), np.zeros(len(ops), bool), 0)
     table = np.array(sorted(edges), dtype=np.int64)
-    return _instances(ops, nodes, np.searchsorted(nodes, table[:, 0]), np.searchsorted(nodes, table[:, 1]), table[:, 2] == 1)
+    return _instances(
+        ops, nodes, np.searchsorted(nodes, table[:, 0]), np.searchsorted(nodes, table[:, 1]), table[:, 2] == 1
+    )
 
 
 def contract(edges: list[tuple[int, int, bool]], present: set[int]) -> set[tuple[int, int, int]]:

@@ -68,7 +68,9 @@ def _covered_before(at: Ints, start: Ints, end: Ints) -> Ints:
 
 def subtract(start: Ints, end: Ints, cut_start: Ints, cut_end: Ints) -> tuple[Ints, Ints]:
     """Disjoint sorted intervals without the points of other disjoint sorted intervals."""
-    edges = np.unique(np.concatenate([start, end, cut_start, cut_end]))
+    low, high = (start[0], end[-1]) if len(start) else (0, 0)
+    near = (cut_end > low) & (cut_start < high)
+    edges = np.unique(np.concatenate([start, end, cut_start[near], cut_end[near]]))
     a, b = edges[:-1], edges[1:]
     keep = (covered(a, b, start, end) > 0) & (covered(a, b, cut_start, cut_end) == 0)
     return merge(a[keep], b[keep])

@@ -16,7 +16,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import numpy as np
@@ -48,7 +48,7 @@ class Store:
 
     def arrays(self, sql: str, *params: Any) -> dict[str, np.ndarray]:
         """A query as numpy arrays by column name."""
-        return self.con.execute(sql, list(params)).fetchnumpy()
+        return cast("dict[str, np.ndarray]", self.con.execute(sql, list(params)).fetchnumpy())
 
     def frame(self, sql: str, *params: Any) -> pd.DataFrame:
         """A query as a DataFrame."""
@@ -89,7 +89,7 @@ def create(path: Path, force: bool = False) -> Generator[Store]:
         yield store
         store.con.execute("CHECKPOINT")
         store.close()
-        os.replace(partial, path)
+        _move(partial, path)
     except duckdb.IOException as fault:
         raise InputError(f"{path} cannot be written ({_first_line(fault)}): free space or choose another -o.") from None
     finally:
@@ -115,7 +115,7 @@ def open_run(path: Path) -> Store:
 
 def _connect(path: Path, read_only: bool) -> duckdb.DuckDBPyConnection:
     con = duckdb.connect(
-        str(path),
+        str(path.absolute()),  # a bare md:x or :memory: means other things to DuckDB
         read_only=read_only,
         config={
             "memory_limit": MEMORY_LIMIT,
@@ -136,6 +136,13 @@ def _partial_path(path: Path) -> Path:
     os.close(handle)
     os.unlink(name)
     return Path(name)
+
+
+def _move(partial: Path, path: Path) -> None:
+    try:
+        os.replace(partial, path)
+    except OSError as fault:
+        raise InputError(f"{path} cannot be written ({fault.strerror}): choose another -o.") from None
 
 
 def _schema_version(store: Store) -> int | None:

@@ -29,7 +29,7 @@ def _builtin() -> RuleSet:
     """The rules that come with stepprof."""
     extra = tomllib.loads(_data("words.toml"))
     fit = {role: frozenset(kinds) for role, kinds in extra["fit"].items()}
-    rules = RuleSet(words=extra["words"], fit=fit)
+    rules = RuleSet(words=extra["words"], fit=fit, library_domains=frozenset(extra["domains"]["library"]))
     for name in ("roles.toml", "kinds.toml", "ranges.toml", "markers.toml"):
         rules = rules.over(_rule_set(_data(name), name))
     return rules

@@ -84,6 +84,7 @@ class RuleSet:
     markers: tuple[MarkerRule, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict[str, str])  # range word -> role
     fit: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    library_domains: frozenset[str] = frozenset()  # NVTX domains that are not the program's own
 
     def fits(self, role: str, kind: str) -> bool:
         """Whether an op of this kind is expected in this role."""
@@ -98,4 +99,5 @@ class RuleSet:
             markers=self.markers + other.markers,
             words={**other.words, **self.words},
             fit={**other.fit, **self.fit},
+            library_domains=self.library_domains | other.library_domains,
         )

@@ -10,12 +10,14 @@ FROM op WHERE start_ns = 0 AND end_ns = 0
 UNION ALL
 SELECT 'op_time_negative', count(*), 'ops end before they start and were left out' FROM op WHERE end_ns < start_ns
 UNION ALL
+SELECT 'op_device_missing', count(*), 'ops name no device and were left out' FROM op WHERE device < 0
+UNION ALL
 SELECT 'api_time_bad', count(*), 'API calls have missing or negative times and were left out'
 FROM api WHERE start_ns IS NULL OR end_ns IS NULL OR end_ns < start_ns
 UNION ALL
 SELECT 'range_time_bad', count(*), 'ranges have missing or negative times and were left out'
 FROM range WHERE start_ns IS NULL OR end_ns IS NULL OR end_ns < start_ns;
-DELETE FROM op WHERE start_ns IS NULL OR end_ns IS NULL OR end_ns < start_ns OR (start_ns = 0 AND end_ns = 0);
+DELETE FROM op WHERE start_ns IS NULL OR end_ns IS NULL OR end_ns < start_ns OR (start_ns = 0 AND end_ns = 0) OR device < 0;
 DELETE FROM api WHERE start_ns IS NULL OR end_ns IS NULL OR end_ns < start_ns;
 DELETE FROM range WHERE start_ns IS NULL OR end_ns IS NULL OR end_ns < start_ns;
 

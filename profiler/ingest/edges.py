@@ -24,7 +24,7 @@ KINDS = ("full", "programmatic")
 
 
 def load_edges(path: Path, store: Store) -> None:
-    """Add the edges of a file; warns of edges whose nodes no op of the run has."""
+    """Add the edges of a file; InputError where it names no node of this run's ops."""
     origins, edges = _parse(path)
     frame = pd.DataFrame(sorted({(_origin(a, origins), _origin(b, origins), k) for a, b, k in edges}))
     if frame.empty:

@@ -10,8 +10,9 @@ A costs line: {"label": "…", "bytes_read": 1, "bytes_written": 1, "flops": 1, 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -19,26 +20,29 @@ from stepprof.profiler.errors import InputError
 from stepprof.profiler.store import Store
 
 T = TypeVar("T", bound=msgspec.Struct)
+Count = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+Amount = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+CALL = re.compile(rb'"layer"\s*:')
 
 
 class StepFact(msgspec.Struct, forbid_unknown_fields=True):
     """One step; every count may be absent."""
 
-    step: int
-    drafted: int | None = None
-    kept: int | None = None
-    batch: int | None = None
+    step: Amount
+    drafted: Count | None = None
+    kept: Count | None = None
+    batch: Count | None = None
     class_: str | None = msgspec.field(default=None, name="class")
-    context_length: int | None = None
+    context_length: Amount | None = None
 
 
 class CallFact(msgspec.Struct, forbid_unknown_fields=True):
     """One sidecar call."""
 
-    step: int
-    layer: int
-    rows: int | None = None
-    experts: int | None = None
+    step: Amount
+    layer: Count
+    rows: Count | None = None
+    experts: Count | None = None
     skipped: bool | None = None
 
 
@@ -46,9 +50,9 @@ class OpCost(msgspec.Struct, forbid_unknown_fields=True):
     """Traffic and arithmetic of an op by label or name."""
 
     label: str
-    bytes_read: int | None = None
-    bytes_written: int | None = None
-    flops: int | None = None
+    bytes_read: Amount | None = None
+    bytes_written: Amount | None = None
+    flops: Amount | None = None
     source: str | None = None
 
 
@@ -57,7 +61,7 @@ def load_facts(path: Path, store: Store) -> None:
     steps: list[tuple[Any, ...]] = []
     calls: list[tuple[Any, ...]] = []
     for number, line in _lines(path):
-        fact = _decode(path, number, line, CallFact if b'"layer"' in line else StepFact)
+        fact = _decode(path, number, line, CallFact if CALL.search(line) else StepFact)
         (calls if isinstance(fact, CallFact) else steps).append(msgspec.structs.astuple(fact))
     _insert(store, "INSERT INTO step_fact VALUES (?, ?, ?, ?, ?, ?)", steps)
     _insert(store, "INSERT INTO call_fact VALUES (?, ?, ?, ?, ?)", calls)

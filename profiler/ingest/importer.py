@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import adbc_driver_sqlite.dbapi as adbc
 import duckdb
 import pyarrow as pa
 
@@ -23,6 +24,8 @@ from stepprof.profiler.store import Store, create
 
 CLEAN_SQL = Path(__file__).with_name("clean.sql")
 TOOLS = {NSYS_SQLITE: "nsys"}
+# what a file that breaks off, or holds values that nothing can mean, raises while its rows are read
+DAMAGE = (duckdb.InvalidInputException, duckdb.DataError, duckdb.IntegrityError, pa.ArrowInvalid, adbc.Error, OSError)
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Extras:
 
 def import_run(trace: Path, out: Path, extras: Extras, force: bool = False) -> None:
     """Read a trace file into the run file `out`; InputError where either is at fault."""
+    if out.exists() and trace.exists() and out.samefile(trace):
+        raise InputError(f"{out} is the trace itself: choose another -o.")
     with opened(trace) as source, create(out, force) as store:
         if source.format not in TOOLS:
             raise InputError(f"{trace} is a run file already: use it as it is.")
@@ -84,7 +89,7 @@ def _read(store: Store, trace: Path, source: Source) -> None:
     export = SqliteExport(source.path, shown=trace)
     try:
         load_nsys(export, store)
-    except (duckdb.InvalidInputException, pa.ArrowInvalid, OSError) as fault:
+    except DAMAGE as fault:
         raise InputError(f"{trace} is damaged ({reason(fault)}): run nsys export again.") from None
     finally:
         export.close()

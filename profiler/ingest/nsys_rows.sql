@@ -1,6 +1,6 @@
--- Small raw nsys tables (raw_*, see nsys_tables.py) -> names, devices, ranges, graph nodes, events.
+-- Small raw nsys tables (raw_*, see nsys_tables.py) -> names, ranges, graph nodes, events.
 -- globalTid = machine << 48 | pid << 24 | tid; globalPid = the same with tid 0.
--- The big tables (ops, API calls) go straight into `op` and `api`: nsys.py.
+-- The big tables (ops, API calls) go straight into `op` and `api`: nsys_tables.py.
 
 INSERT INTO clock SELECT 0, (SELECT min(utcEpochNs) FROM raw_session), 'session_start';
 
@@ -11,26 +11,25 @@ SELECT pid AS process, cudaId AS cuda_id, min(gpuId) AS device FROM raw_cuda_dev
 CREATE TEMP TABLE _string AS
 SELECT id, any_value(value) AS text FROM raw_string WHERE id BETWEEN 0 AND 1099511627776 GROUP BY id;
 
--- the API name without its ABI suffix: cudaLaunchKernel_v7000 -> cudaLaunchKernel
-INSERT INTO name
-SELECT id, CASE WHEN regexp_matches(text, '^cu[A-Z]|^cuda[A-Z]') THEN regexp_replace(text, '(_ptsz|_ptds|_v\d+)+$', '') ELSE text END
-FROM _string;
+-- names of ours have negative ids, range texts ids above those of the string table
 INSERT INTO name
 SELECT -copy_kind, '[CUDA memcpy ' || way || ']'
 FROM (VALUES (1, 'Host-to-Device'), (2, 'Device-to-Host'), (3, 'Host-to-Array'), (4, 'Array-to-Host'), (5, 'Array-to-Array'),
     (6, 'Array-to-Device'), (7, 'Device-to-Array'), (8, 'Device-to-Device'), (9, 'Host-to-Host'), (10, 'Peer-to-Peer'),
     (11, 'Unified Host-to-Device'), (12, 'Unified Device-to-Host'), (13, 'Unified Device-to-Device')) AS t (copy_kind, way);
-INSERT INTO name VALUES (-99, '[CUDA memcpy]'), (-100, '[CUDA memset]');
+INSERT INTO name VALUES (-98, '[no name]'), (-99, '[CUDA memcpy]'), (-100, '[CUDA memset]');
 
 -- ranges: push/pop (59, 70) and start/end (60, 71); a range never closed ends with the trace
 CREATE TEMP TABLE _nvtx AS
-SELECT n.*, coalesce(s.text, n.text) AS label, nullif(coalesce(j.text, n.jsonText), '') AS json
+SELECT n.* REPLACE (coalesce(n.globalTid, 0) AS globalTid),
+    coalesce(s.text, nullif(n.text, ''), '<string ' || n.textId || ' is missing>', '') AS label,
+    nullif(coalesce(j.text, n.jsonText), '') AS json
 FROM raw_nvtx n LEFT JOIN _string s ON s.id = n.textId LEFT JOIN _string j ON j.id = n.jsonTextId;
 CREATE TEMP TABLE _domain AS
 SELECT (globalTid >> 24) & 16777215 AS process, domainId, min(label) AS domain
 FROM _nvtx WHERE eventType = 75 AND coalesce(domainId, 0) <> 0 GROUP BY ALL;
 CREATE TEMP TABLE _label AS
-SELECT row_number() OVER (ORDER BY label) + (SELECT coalesce(max(name_id), 0) FROM name) AS name_id, label
+SELECT 1099511627776 + row_number() OVER (ORDER BY label) AS name_id, label
 FROM (SELECT DISTINCT label FROM _nvtx WHERE eventType IN (59, 60, 70, 71));
 INSERT INTO name SELECT name_id, label FROM _label;
 CREATE TEMP TABLE _last AS SELECT max(coalesce("end", start)) AS last_ns FROM _nvtx;
@@ -46,7 +45,7 @@ LEFT JOIN _domain d ON d.process = (n.globalTid >> 24) & 16777215 AND d.domainId
 WHERE n.eventType IN (59, 60, 70, 71);
 
 INSERT INTO graph_node
-SELECT DISTINCT (globalTid >> 24) & 16777215, graphNodeId, nullif(originalGraphNodeId, 0), globalTid & 16777215, start
+SELECT DISTINCT coalesce((globalTid >> 24) & 16777215, 0), graphNodeId, nullif(originalGraphNodeId, 0), globalTid & 16777215, start
 FROM raw_graph_node WHERE graphNodeId IS NOT NULL;
 
 INSERT INTO event_record

@@ -98,20 +98,25 @@ SMALL = (
 _OP_SQL = """
 INSERT INTO op
 SELECT row_number() OVER () + (SELECT coalesce(max(op_id), 0) FROM op), '{activity}', {pid},
-    coalesce(d.device, deviceId), contextId, streamId, correlationId, start, "end",
-    coalesce({name}, -99), graphId, graphNodeId, coalesce(o.origin, graphNodeId), {kernel}, {copy}
+    coalesce(d.device, deviceId, -1), contextId, streamId, correlationId, start, "end",
+    coalesce({name}, -98), graphId, graphNodeId, coalesce(o.origin, graphNodeId), {kernel}, {copy}
 FROM batch b
 LEFT JOIN _device d ON d.process = {pid} AND d.cuda_id = b.deviceId
 LEFT JOIN _origin o ON o.process = {pid} AND o.node = b.graphNodeId
+{joins}
 """
 _OP_INTS = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId", "graphId")
 _SHAPE = ("launchType", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread")
 _KERNEL = ", ".join(_SHAPE) + ", coalesce(staticSharedMemory, 0) + coalesce(dynamicSharedMemory, 0)"
 _NO_KERNEL = ", ".join(["NULL"] * 9)
+_COPY_ENDS = f"""
+LEFT JOIN _device src ON src.process = {PID} AND src.cuda_id = b.srcDeviceId
+LEFT JOIN _device dst ON dst.process = {PID} AND dst.cuda_id = b.dstDeviceId
+"""
 
 
-def _ops(activity: str, name: str, kernel: str, copy: str) -> str:
-    return _OP_SQL.format(activity=activity, pid=PID, name=name, kernel=kernel, copy=copy)
+def _ops(activity: str, name: str, kernel: str, copy: str, joins: str = "") -> str:
+    return _OP_SQL.format(activity=activity, pid=PID, name=name, kernel=kernel, copy=copy, joins=joins)
 
 
 BIG = (
@@ -127,9 +132,10 @@ BIG = (
         (*_OP_INTS, "bytes", "copyKind", "srcDeviceId", "dstDeviceId"),
         select=_ops(
             "memcpy",
-            "CASE WHEN copyKind BETWEEN 1 AND 13 THEN -copyKind END",
+            "CASE WHEN copyKind BETWEEN 1 AND 13 THEN -copyKind ELSE -99 END",
             _NO_KERNEL,
-            "bytes, copyKind, srcDeviceId, dstDeviceId",
+            "bytes, copyKind, coalesce(src.device, srcDeviceId), coalesce(dst.device, dstDeviceId)",
+            _COPY_ENDS,
         ),
     ),
     RawTable(
@@ -143,7 +149,7 @@ BIG = (
         ("CUPTI_ACTIVITY_KIND_RUNTIME",),
         ("start", "end", "globalTid", "correlationId", "nameId", "returnValue"),
         select=f"""
-INSERT INTO api SELECT {TID_PID}, {TID}, correlationId, start, "end", coalesce(nameId, -99), returnValue FROM batch
+INSERT INTO api SELECT {TID_PID}, {TID}, correlationId, start, "end", coalesce(nameId, -98), returnValue FROM batch
 """,
     ),
 )

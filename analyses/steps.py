@@ -1,0 +1,132 @@
+"""The decode steps of a run: their ops, windows, spans and what is doubtful about each.
+
+Methods, the first that holds: a marker grammar (markers.py); the period of the graph
+launches; the period of the op names (periods.py). An op belongs to a step through the
+launch that issued it, never by overlap of times. Windows: DESIGN, Accounting rules.
+
+    found = find_steps(ops, ranges, rules)
+    found.end - found.start        # wall time of each step, ns
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stepprof.analyses.markers import Marker, Ranges, grammars, marked
+from stepprof.analyses.ops import UNKNOWN, Ints, Ops
+from stepprof.analyses.rules import RuleSet
+from stepprof.analyses.windows import Windows, host_and_gpu_windows
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps by start; arrays of one entry a step, times in ns, UNKNOWN (-1) where there is none."""
+
+    method: str
+    confidence: float
+    label: list[str]
+    phase: list[str | None]
+    windows: Windows
+    of_op: Ints  # step of each op of the run, UNKNOWN outside steps
+    flags: list[list[str]]
+    warnings: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @property
+    def wall(self) -> Ints:
+        """Length of each window, ns."""
+        return self.windows.end - self.windows.start
+
+    @property
+    def usable(self) -> list[int]:
+        """Steps that figures over steps are made of: whole, and with ops."""
+        return [i for i, flags in enumerate(self.flags) if not set(flags) & LEFT_OUT]
+
+
+LEFT_OUT = {"no_ops", "incomplete", "launches_lost"}
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Launches grouped into steps by some method."""
+
+    method: str
+    confidence: float
+    label: list[str]
+    phase: list[str | None]
+    host_start: Ints
+    host_end: Ints
+    of_launch: Ints
+
+
+def find_steps(ops: Ops, ranges: Ranges, rules: RuleSet, marker: str | None = None) -> tuple[Steps | None, list[str]]:
+    """Steps by marks, and what was tried; None where no grammar's ranges hold ops."""
+    tried: list[str] = []
+    for name, patterns in grammars(rules, marker):
+        markers = marked(ranges, patterns)
+        if not markers:
+            continue
+        grouping = _by_marker(ops, ranges, markers, name)
+        if (grouping.of_launch[ops.launch] != UNKNOWN).any():
+            return make_steps(ops, grouping), tried
+        tried.append(f"{len(markers)} ranges of the marker '{name}' hold no GPU op")
+    return None, tried or [f"no range matches {'--marker ' + marker if marker else 'a step marker'}"]
+
+
+def _by_marker(ops: Ops, ranges: Ranges, markers: Sequence[Marker], name: str) -> Grouping:
+    at = np.array([m.index for m in markers], dtype=np.int64)
+    of_launch = np.full(len(ops.launches.graph), UNKNOWN, dtype=np.int64)
+    keys = np.stack([ranges.process[at], ranges.thread[at]], axis=1)
+    for process, thread in np.unique(keys, axis=0).tolist():
+        mine = np.flatnonzero((keys[:, 0] == process) & (keys[:, 1] == thread))
+        start, end = ranges.start[at[mine]], ranges.end[at[mine]]
+        calls = np.flatnonzero((ops.launches.process == process) & (ops.launches.thread == thread))
+        time = ops.launches.call_start[calls]
+        place = np.searchsorted(start, time, side="right") - 1
+        inside = (place >= 0) & (time < end[np.maximum(place, 0)]) & (time != UNKNOWN)
+        of_launch[calls[inside]] = mine[place[inside]]
+    return Grouping(
+        method=f"marker {name}",
+        confidence=1.0,
+        label=[m.label for m in markers],
+        phase=[m.phase for m in markers],
+        host_start=ranges.start[at],
+        host_end=ranges.end[at],
+        of_launch=of_launch,
+    )
+
+
+def make_steps(ops: Ops, grouping: Grouping) -> Steps:
+    """Windows and flags of grouped launches."""
+    of_op = grouping.of_launch[ops.launch]
+    windows = host_and_gpu_windows(ops, of_op, grouping.host_start, grouping.host_end)
+    flags: list[list[str]] = [[] for _ in grouping.label]
+    for i in np.flatnonzero(windows.ops == 0).tolist():
+        flags[i].append("no_ops")
+    for i in np.flatnonzero(windows.clipped > 0).tolist():
+        flags[i].append("clipped")
+    _flag_incomplete(windows.ops, flags)
+    return Steps(
+        method=grouping.method,
+        confidence=grouping.confidence,
+        label=grouping.label,
+        phase=grouping.phase,
+        windows=windows,
+        of_op=of_op,
+        flags=flags,
+    )
+
+
+def _flag_incomplete(count: Ints, flags: list[list[str]]) -> None:
+    """First and last steps with clearly fewer ops than all the steps between them have."""
+    between = count[1:-1]
+    if len(between) < 2:
+        return
+    for i in (0, len(count) - 1):
+        if 0 < count[i] < 0.9 * between.min():
+            flags[i].append("incomplete")
