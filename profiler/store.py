@@ -84,7 +84,7 @@ def create(path: Path, force: bool = False) -> Generator[Store]:
     partial = _partial_path(path)
     store = Store(_connect(partial, read_only=False), path)
     try:
-        store.con.execute(SCHEMA.read_text())
+        store.con.execute(f"BEGIN; {SCHEMA.read_text()} COMMIT")
         store.con.execute("INSERT INTO run VALUES ('schema_version', ?)", [str(SCHEMA_VERSION)])
         yield store
         store.con.execute("CHECKPOINT")

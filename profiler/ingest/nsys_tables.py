@@ -36,8 +36,9 @@ class RawTable:
         """The statement that consumes `batch`, an Arrow stream of `columns`."""
         if self.select is not None:
             return self.select
-        ints = [f'TRY_CAST("{c}" AS BIGINT) AS "{c}"' for c in self.ints]
-        return f"CREATE TEMP TABLE {self.name} AS SELECT {', '.join([*ints, *self.texts])} FROM batch"
+        types = {INT: "BIGINT", TEXT: "VARCHAR"}  # said aloud, since an empty table comes without its types
+        cells = [f'TRY_CAST("{c}" AS {types[kind]}) AS "{c}"' for c, kind in self.columns.items()]
+        return f"CREATE TEMP TABLE {self.name} AS SELECT {', '.join(cells)} FROM batch"
 
     def pick(self, tables: dict[str, list[str]]) -> str | None:
         """The source table in an export with these tables, None where it has none."""

@@ -1,8 +1,9 @@
 """Tables of an nsys SQLite export as Arrow batches: read-only, only wanted columns.
 
 SQLite keeps a type a value, Arrow a type a column. The fast way reads columns as
-they are; where a column turns out to hold other types than declared, `guarded`
-reads again with every foreign value as NULL (later counted as invalid).
+they are; where a column turns out to hold other types than declared, or a text
+is no UTF-8, `guarded` reads again with every foreign number as NULL (later counted
+as invalid) and every text mended.
 Views are never read as tables: a view runs the author's SQL.
 """
 
@@ -59,7 +60,7 @@ class SqliteExport:
             cursor.execute(f"SELECT {named} FROM {_identifier(table)}")
             reader = cursor.fetch_record_batch()
             try:
-                yield reader
+                yield _decoded(reader) if guarded else reader
             finally:
                 reader.close()
 
@@ -70,10 +71,23 @@ class SqliteExport:
 
 def _cell(sql: str, kind: str, guarded: bool) -> str:
     if kind == "text":
-        return f"CASE WHEN typeof({sql}) = 'text' THEN {sql} ELSE '' END" if guarded else f"coalesce({sql}, '')"
+        return f"CAST(coalesce({sql}, '') AS {'BLOB' if guarded else 'TEXT'})"
     if sql == "NULL" or not guarded:
         return sql
     return f"CASE WHEN typeof({sql}) = 'integer' THEN {sql} END"
+
+
+def _decoded(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Blobs as text; bytes that are no UTF-8 (a name cut within a letter) become a replacement mark."""
+    schema = pa.schema([(f.name, pa.string() if pa.types.is_binary(f.type) else f.type) for f in reader.schema])
+    batches = (pa.record_batch([_text_column(c) for c in batch.columns], schema=schema) for batch in reader)
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _text_column(column: pa.Array) -> pa.Array:
+    if not pa.types.is_binary(column.type):
+        return column
+    return pa.array([value.decode(errors="replace") for value in column.to_pylist()], pa.string())
 
 
 def reason(fault: BaseException) -> str:

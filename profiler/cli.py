@@ -1,0 +1,164 @@
+"""The command line: parse, call one function, print. Faults become one sentence here.
+
+Standard output carries the answer (one JSON document with --json), standard error
+everything else. Exit codes: profiler/errors.py.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from stepprof.analyses.attribution import Attribution, Question, attribute
+from stepprof.analyses.breakdown import By, breakdown
+from stepprof.analyses.role_table import role_table
+from stepprof.analyses.selection import chosen_steps
+from stepprof.profiler.demo import demo_run
+from stepprof.profiler.errors import InputError, StepprofError
+from stepprof.profiler.ingest.cache import cached_run
+from stepprof.profiler.ingest.importer import Extras, import_run, summary
+from stepprof.profiler.report import document, terminal
+from stepprof.profiler.store import Store, open_run
+
+app = typer.Typer(
+    name="stepprof",
+    help="Where did this decode step's time go, and what would a proposed change really buy?\n\n"
+    "Start with [bold]stepprof demo[/bold]; then [bold]stepprof breakdown TRACE[/bold] on your own capture.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Trace = Annotated[Path, typer.Argument(help="A run file (.duckdb) or a trace: nsys SQLite export, also .gz.")]
+Marker = Annotated[str | None, typer.Option(help="Regular expression of the ranges that mark steps.")]
+Method = Annotated[
+    Literal["launches", "period"] | None, typer.Option(help="Find steps without marks, by this method only.")
+]
+Rules = Annotated[Path | None, typer.Option(help="TOML file with your own role, kind, range and marker rules.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+StepNumber = Annotated[int | None, typer.Option(help="Only the step with this index.")]
+StepSlice = Annotated[str | None, typer.Option(help="Only steps A:B, B not included.")]
+
+
+@app.command("import")
+def import_(
+    trace: Annotated[Path, typer.Argument(help="The trace to read.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The run file to write.")],
+    edges: Annotated[Path | None, typer.Option(help="Recorded CUDA graph edges (TSV, also .gz).")] = None,
+    facts: Annotated[Path | None, typer.Option(help="Facts of steps and sidecar calls (JSON lines).")] = None,
+    costs: Annotated[Path | None, typer.Option(help="Bytes and flops of ops (JSON lines).")] = None,
+    force: Annotated[bool, typer.Option(help="Replace an existing run file.")] = False,
+    json: Json = False,
+) -> None:
+    """Read a trace into a run file that every other command takes."""
+    import_run(trace, out, Extras(edges, facts, costs), force)
+    with _opened(out) as store:
+        _print(summary(store)) if json else terminal.show_import(terminal.console(), summary(store))
+
+
+@app.command()
+def steps(trace: Trace, marker: Marker = None, method: Method = None, rules: Rules = None, json: Json = False) -> None:
+    """List the steps of a trace: how they were found, their windows, what is doubtful."""
+    with _opened(trace) as store:
+        found = attribute(store, Question(marker, method, rules))
+        if json:
+            _print(document.steps_document(found.steps, found.warnings))
+        else:
+            terminal.show_steps(terminal.console(), _source(store), found.steps, found.warnings)
+
+
+@app.command("breakdown")
+def breakdown_(
+    trace: Trace,
+    by: Annotated[By, typer.Option(help="What the rows are.")] = "role",
+    step: StepNumber = None,
+    steps: StepSlice = None,
+    marker: Marker = None,
+    method: Method = None,
+    rules: Rules = None,
+    json: Json = False,
+    csv: Annotated[Path | None, typer.Option(help="Also write the rows to this CSV file.")] = None,
+) -> None:
+    """Show where the steps' time goes: exposed, hidden, busy, work and gaps."""
+    with _opened(trace) as store:
+        found = attribute(store, Question(marker, method, rules))
+        result = breakdown(found, by, chosen_steps(found.steps, step, steps))
+        if csv:
+            document.write_text(csv, document.breakdown_csv(result))
+        if json:
+            _print(document.breakdown_document(result))
+        else:
+            terminal.show_breakdown(terminal.console(), _source(store), result)
+
+
+@app.command()
+def roles(trace: Trace, marker: Marker = None, method: Method = None, rules: Rules = None, json: Json = False) -> None:
+    """List op names with role, kind and the rule that decided; doubtful ones first."""
+    with _opened(trace) as store:
+        found = attribute(store, Question(marker, method, rules))
+        rows = role_table(found)
+        if json:
+            _print(document.roles_document(found, rows))
+        else:
+            terminal.show_roles(terminal.console(), _source(store), rows)
+
+
+@app.command()
+def demo() -> None:
+    """Run the main job on a real capture of two H200s that comes with stepprof."""
+    with demo_run() as run, _opened(run) as store:
+        out = terminal.console()
+        terminal.show_import(out, {**summary(store), "run": "demo capture"})
+        found: Attribution = attribute(store)
+        out.print()
+        terminal.show_steps(out, "demo", found.steps, [])
+        out.print()
+        terminal.show_breakdown(out, "demo", breakdown(found, "role"))
+        for by in ("kind", "device"):
+            out.print()
+            terminal.show_rows(out, breakdown(found, by))
+        out.print("\nNext: stepprof breakdown YOUR.sqlite   (record with nsys profile -t cuda,nvtx")
+        out.print("      --cuda-graph-trace=node, then nsys export -t sqlite)")
+
+
+@contextmanager
+def _opened(trace: Path) -> Generator[Store]:
+    """A run, or a trace imported into the cache."""
+    store = open_run(cached_run(trace, Extras()))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _source(store: Store) -> str:
+    return store.fact("source") or store.path.name
+
+
+def _print(answer: object) -> None:
+    sys.stdout.write(document.as_json(answer) + "\n")
+
+
+def main() -> None:
+    """Run the command line; every fault a user can meet ends in one sentence."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` blocks clean up
+    try:
+        app()
+    except StepprofError as fault:
+        sys.stderr.write(f"stepprof: {terminal.clean(str(fault))}\n")
+        sys.exit(fault.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except OSError as fault:
+        sys.stderr.write(
+            f"stepprof: {fault.filename or 'the system'}: {fault.strerror}: check space and permissions.\n"
+        )
+        sys.exit(InputError.exit_code)

@@ -1,0 +1,1 @@
+"""From the dataclasses of the analyses to what a person or a script reads."""

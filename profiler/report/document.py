@@ -1,0 +1,108 @@
+"""Answers as JSON documents and CSV files (DESIGN, CLI contract).
+
+Names from traces are data: JSON escapes them, and a CSV cell that a spreadsheet
+would run as a formula gets an apostrophe in front.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from stepprof.analyses.attribution import Attribution
+from stepprof.analyses.breakdown import Breakdown
+from stepprof.analyses.ops import UNKNOWN
+from stepprof.analyses.steps import Steps
+from stepprof.profiler.errors import InputError
+
+
+def as_json(document: Any) -> str:
+    """One JSON document; NaN cannot occur in it."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+
+
+def steps_document(steps: Steps, warnings: list[dict[str, Any]]) -> dict[str, Any]:
+    """`stepprof steps --json`."""
+    return {
+        "method": steps.method,
+        "confidence": steps.confidence,
+        "steps": [_step(steps, i) for i in range(len(steps))],
+        "warnings": warnings,
+    }
+
+
+def _step(steps: Steps, i: int) -> dict[str, Any]:
+    w = steps.windows
+    spanned = w.ops[i] > 0
+    return {
+        "index": i,
+        "label": steps.label[i],
+        "phase": steps.phase[i],
+        "window": "host" if w.host[i] else "gpu",
+        "start_ns": int(w.start[i]),
+        "end_ns": int(w.end[i]),
+        "wall_ns": int(w.end[i] - w.start[i]),
+        "gpu_span_ns": int(w.gpu_end[i] - w.gpu_start[i]) if spanned else None,
+        "period_ns": int(w.period[i]) if i + 1 < len(steps) else None,
+        "between_ns": int(w.between[i]) if i + 1 < len(steps) else None,
+        "host_start_ns": _known(w.host_start[i]),
+        "host_end_ns": _known(w.host_end[i]),
+        "ops": int(w.ops[i]),
+        "flags": steps.flags[i],
+    }
+
+
+def _known(value: Any) -> int | None:
+    return None if int(value) == UNKNOWN else int(value)
+
+
+def breakdown_document(result: Breakdown) -> dict[str, Any]:
+    """`stepprof breakdown --json`."""
+    document = dataclasses.asdict(result)
+    document["gaps"] = [{"class": gap.pop("class_"), **gap} for gap in document["gaps"]]
+    return document
+
+
+def breakdown_csv(result: Breakdown) -> str:
+    """Rows and gaps as CSV: kind of line, key, and figures per step."""
+    out = io.StringIO()
+    write = csv.writer(out, lineterminator="\n").writerow
+    write(["row", result.by, "exposed_ns", "exposed_total_ns", "busy_ns", "work_ns", "hidden_ns", "ops", "share"])
+    for r in result.rows:
+        write(["op", _cell(r.key), r.exposed_ns, r.exposed_total_ns, r.busy_ns, r.work_ns, r.hidden_ns, r.ops, r.share])
+    for g in result.gaps:
+        write(["gap", g.class_, g.exposed_ns, g.exposed_total_ns, "", "", "", g.count, g.share])
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    """The text, never a formula."""
+    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def roles_document(found: Attribution, rows: list[Any]) -> dict[str, Any]:
+    """`stepprof roles --json`."""
+    return {"names": [dataclasses.asdict(row) for row in rows], "warnings": found.warnings}
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all; InputError where it cannot be."""
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            file.write(text)
+        os.chmod(file.name, 0o666 & ~_umask())
+        os.replace(file.name, path)
+    except OSError as fault:
+        raise InputError(f"{path} cannot be written ({fault.strerror}): choose another file.") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,174 @@
+"""What a person reads in the terminal: 80 columns, no colour when piped.
+
+Every function writes one answer to a rich Console. Texts from traces are printed
+as they are, without markup and without control characters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from stepprof.analyses.breakdown import Breakdown, Row
+from stepprof.analyses.role_table import NamedRole
+from stepprof.analyses.steps import Steps
+
+WIDTH = 80
+BAR = 10
+FULL_BAR = 0.4  # the share of wall that fills a bar
+
+
+def console() -> Console:
+    """Standard output; exactly 80 columns when it is no terminal."""
+    out = Console(highlight=False, soft_wrap=True)
+    return out if out.is_terminal else Console(highlight=False, soft_wrap=True, width=WIDTH, color_system=None)
+
+
+def show_import(out: Console, summary: dict[str, Any]) -> None:
+    """What an import read."""
+    counts = summary["counts"]
+    out.print(Text(f"{summary['run']}: {summary['tool']}, {summary['format']}"))
+    cards = ", ".join(f"{d['ordinal']} {d['name'] or 'unknown GPU'}" for d in summary["devices"])
+    out.print(Text(f"cards   {cards or 'none'}"))
+    out.print(
+        f"rows    {counts['kernel']:,} kernels, {counts['memcpy']:,} copies, {counts['memset']:,} memsets, "
+        f"{counts['api']:,} API calls,\n        {counts['range']:,} ranges, {counts['graph_launch']:,} graph launches"
+    )
+    show_warnings(out, summary["warnings"])
+
+
+def show_steps(out: Console, source: str, steps: Steps, warnings: list[dict[str, Any]]) -> None:
+    """One line a step."""
+    out.print(Text(f"{clean(source)}: {len(steps)} steps by {steps.method} (confidence {steps.confidence:.2f})"))
+    out.print("  step  label                 window   wall ms  GPU span ms     ops  flags", style="bold")
+    w = steps.windows
+    for i in range(len(steps)):
+        span = f"{_ms(w.gpu_end[i] - w.gpu_start[i]):11.3f}" if w.ops[i] else f"{'-':>11}"
+        window = "host" if w.host[i] else "gpu"
+        flags = ", ".join(steps.flags[i])
+        label = clean(steps.label[i])[:20]
+        out.print(
+            Text(f"{i:6}  {label:20}  {window:6} {_ms(steps.wall[i]):9.3f}  {span}  {w.ops[i]:6,}  {flags}".rstrip())
+        )
+    show_warnings(out, warnings)
+
+
+def show_breakdown(out: Console, source: str, result: Breakdown, limit: int = 24) -> None:
+    """Headline, rows with kinds, gaps, cards, coverage, warnings."""
+    _headline(out, source, result)
+    show_rows(out, result, limit)
+    out.print("gaps", style="bold")
+    for gap in result.gaps:
+        out.print(_line(gap.class_, gap.exposed_ns, gap.share, None, gap.count))
+    _footer(out, result)
+
+
+def show_rows(out: Console, result: Breakdown, limit: int = 24) -> None:
+    """The rows alone; figures are ms a step."""
+    head = f"{result.by:<20}{'exposed':>8}{'of wall':>9}  {'':{BAR}}{'busy':>8}{'work':>8}{'hidden':>8}{'ops':>7}"
+    out.print(head, style="bold")
+    for row in result.rows[:limit]:
+        _row(out, result, row)
+    rest = result.rows[limit:]
+    if rest:
+        fields = ("exposed_ns", "share", "busy_ns", "work_ns", "hidden_ns", "ops")
+        exposed, share, *figures, ops = (float(sum(getattr(row, name) for row in rest)) for name in fields)
+        out.print(_line(f"({len(rest)} more rows)", exposed, share, figures, ops))
+
+
+def _headline(out: Console, source: str, result: Breakdown) -> None:
+    wall, n = result.wall_ns, max(result.steps, 1)
+    exposed, gap = result.totals["exposed_ns"] / n, result.totals["gap_ns"] / n
+    out.print(Text(f"{clean(source)}: {result.steps} steps by {result.method} (confidence {result.confidence:.2f})"))
+    out.print(
+        f"step p50 {_ms(wall['p50']):.3f} ms (min {_ms(wall['min']):.3f}, max {_ms(wall['max']):.3f}), measured; "
+        f"mean {_ms(exposed):.3f} exposed + {_ms(gap):.3f} gaps",
+        style="bold",
+    )
+
+
+def _row(out: Console, result: Breakdown, row: Row) -> None:
+    out.print(_line(row.key, row.exposed_ns, row.share, [row.busy_ns, row.work_ns, row.hidden_ns], row.ops))
+    if result.by in ("kind", "kernel") or [k.kind for k in row.kinds] == [row.key]:
+        return
+    shown = [k for k in row.kinds if row.work_ns and k.work_ns >= 0.01 * row.work_ns]
+    parts = [
+        f"{k.kind} {100 * k.work_ns / row.work_ns:.0f} %{'' if k.fits or result.by != 'role' else ' !'}" for k in shown
+    ]
+    if parts:
+        out.print(Text(f"  {' · '.join(parts)}"[:WIDTH]), style="dim")
+
+
+def _line(key: str, exposed: float, share: float, figures: list[float] | None, count: float) -> Text:
+    bar = "█" * min(round(share * BAR / FULL_BAR), BAR)
+    middle = f"{'':24}" if figures is None else "".join(f"{_ms(figure):8.3f}" for figure in figures)
+    return Text(f"{clean(key)[:19]:20}{_ms(exposed):8.3f}{100 * share:8.1f}%  {bar:{BAR}}{middle}{count:7,.0f}")
+
+
+def _footer(out: Console, result: Breakdown) -> None:
+    cards = "   ".join(f"card {d.device} {_ms(d.busy_ns):.3f} ms" for d in result.devices)
+    out.print(f"busy    {cards}")
+    if len(result.devices) > 1:
+        out.print(f"second  {_ms(result.second_card_ns):.3f} ms of the path on the second card or waiting for it")
+    path = result.path
+    out.print(
+        f"known   {100 * result.labelled_share:.1f} % of ops labelled; of exposed time "
+        f"{100 * result.unknown_share:.1f} % unknown, {100 * result.low_confidence_share:.1f} % low confidence"
+    )
+    out.print(
+        f"path    {100 * path['recorded']:.1f} % of links recorded, {100 * path['ordered']:.1f} % ordered, "
+        f"{100 * path['inferred']:.1f} % inferred"
+    )
+    for m in result.mismatches[:3]:
+        out.print(Text(f"! {m.role}: {100 * m.share:.0f} % of its work is {m.kind} ({m.kernel})"))
+    _doubts(out, result)
+    show_warnings(out, result.warnings)
+
+
+def _doubts(out: Console, result: Breakdown) -> None:
+    if result.unknown_share + result.low_confidence_share > 0.05:
+        out.print("roles rest on vague names: see stepprof roles TRACE for the rules that would settle most")
+    if result.tracing_inflation is None:
+        out.print("tracing cost unknown (no untraced control on record): trust shares more than ms")
+    else:
+        out.print(f"tracing makes a step {result.tracing_inflation:.2f} times as long as untraced")
+
+
+def show_roles(out: Console, source: str, rows: list[NamedRole], limit: int = 30) -> None:
+    """Names by doubt, then work, and how much of the doubt the first ones make up."""
+    vague = [row for row in rows if row.role == "unknown" or row.confidence == "low"]
+    work, doubt = sum(r.work_ns for r in rows), sum(r.work_ns for r in vague)
+    out.print(Text(f"{clean(source)}: {len(rows)} op names in steps; unknown, misfitting and vague ones first"))
+    if doubt:
+        top = sum(r.work_ns for r in vague[:5]) / doubt
+        out.print(
+            f"{100 * doubt / work:.1f} % of work rests on vague names; rules for the first {min(5, len(vague))} "
+            f"would settle {100 * top:.0f} % of it:\n"
+        )
+        out.print(
+            Text(f"  [[role]]\n  pattern = '{clean(vague[0].short_name)}'\n  role = '…'      # then --rules FILE\n")
+        )
+    out.print(f"{'name':40}{'work ms':>9}{'ops':>8}  {'role':15}{'kind'}", style="bold")
+    for row in rows[:limit]:
+        fits = "" if row.fits else ", kind does not fit the role"
+        out.print(Text(f"{clean(row.short_name)[:39]:40}{_ms(row.work_ns):9.3f}{row.ops:8,}  {row.role:15}{row.kind}"))
+        out.print(Text(f"    by {row.rule or 'no rule'} ({row.confidence}{fits})"), style="dim")
+    if len(rows) > limit:
+        out.print(f"({len(rows) - limit} more; all of them with --json)")
+
+
+def show_warnings(out: Console, warnings: list[dict[str, Any]]) -> None:
+    """Every warning in words."""
+    for warning in warnings:
+        out.print(Text(f"warning: {clean(warning['text'])}"), style="yellow")
+
+
+def clean(text: str) -> str:
+    """Text from a trace without control characters, so that it cannot drive the terminal."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
+def _ms(ns: float) -> float:
+    return float(ns) / 1e6
