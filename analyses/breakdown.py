@@ -283,7 +283,7 @@ def _share(picked: _Selection, which: np.ndarray) -> float:
 
 def _left_out(found: Attribution, chosen: list[int]) -> list[dict[str, Any]]:
     """Steps with doubts that no figure is made of."""
-    lost = [i for i in range(len(found.steps)) if i not in set(found.steps.usable) | set(chosen)]
+    lost = set(range(len(found.steps))) - set(found.steps.usable) - set(chosen)
     if not lost:
         return []
     text = (

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepprof.analyses.intervals import count_up
 from stepprof.analyses.ops import UNKNOWN, Bools, Ints, Ops
 from stepprof.profiler.store import Store
 
@@ -77,7 +78,7 @@ def _instances(ops: Ops, nodes: Ints, a: Ints, b: Ints, programmatic: Bools) -> 
     at = np.flatnonzero(ops.node != UNKNOWN)
     node = np.searchsorted(nodes, ops.node[at])
     target = np.repeat(at, fan_in[node])
-    edge = np.repeat(first[node], fan_in[node]) + _count_up(fan_in[node])
+    edge = np.repeat(first[node], fan_in[node]) + count_up(fan_in[node])
 
     key = ops.launch[at] * len(nodes) + node
     by_key = np.argsort(key, kind="stable")
@@ -99,9 +100,3 @@ def _instances(ops: Ops, nodes: Ints, a: Ints, b: Ints, programmatic: Bools) -> 
         known=known_launch[ops.launch] & (ops.node != UNKNOWN),
         contradicted=int(np.sum(exists & ~good)),
     )
-
-
-def _count_up(counts: Ints) -> Ints:
-    """0..c-1 for each count c, one after another."""
-    ends = np.cumsum(counts)
-    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)

@@ -25,7 +25,7 @@ from stepprof.analyses.intervals import covered, merge, subtract
 from stepprof.analyses.ops import UNKNOWN, Bools, Ints, Ops
 from stepprof.analyses.steps import Steps
 from stepprof.analyses.walk import Walked
-from stepprof.analyses.windows import Windows
+from stepprof.analyses.windows import Windows, visitors
 from stepprof.profiler.store import Store
 
 CLASSES = (
@@ -118,7 +118,7 @@ def _segments_that_wait(ops: Ops, path: Walked, of_op: Ints, waits: Bools, piece
 def _other_steps(ops: Ops, path: Walked, windows: Windows, of_op: Ints, pieces: _Pieces) -> tuple[Ints, ...]:
     """Cut out of each gap the time in which only ops of other steps run; the rest comes back."""
     gaps = (path.gap_step, path.gap_start, path.gap_end, path.gap_before, path.gap_after)
-    others = _guests(ops, windows, of_op)
+    others = np.unique(visitors(ops, of_op, windows.start, windows.end)[0])
     touched = np.flatnonzero(covered(path.gap_start, path.gap_end, *merge(ops.start[others], ops.end[others])) > 0)
     if len(touched) == 0:
         return gaps
@@ -137,15 +137,6 @@ def _other_steps(ops: Ops, path: Walked, windows: Windows, of_op: Ints, pieces: 
 def _rows(step: int, start: Ints, end: Ints, before: int, after: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Intervals of one gap as columns."""
     return np.full_like(start, step), start, end, np.full_like(start, before), np.full_like(start, after)
-
-
-def _guests(ops: Ops, windows: Windows, of_op: Ints) -> Ints:
-    """Ops that run in a window of a step that is not theirs."""
-    order = np.argsort(windows.start, kind="stable")
-    first = np.searchsorted(np.maximum.accumulate(windows.end[order]), ops.start, side="right")
-    behind = np.searchsorted(windows.start[order], ops.end, side="left")
-    rank = np.append(np.argsort(order), UNKNOWN)[of_op]
-    return np.flatnonzero((behind - first > 1) | ((behind - first == 1) & (first != rank)))
 
 
 def _others_only(ops: Ops, of_op: Ints, near: slice, step: int, a: int, b: int) -> tuple[Ints, Ints]:

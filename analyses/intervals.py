@@ -74,3 +74,9 @@ def subtract(start: Ints, end: Ints, cut_start: Ints, cut_end: Ints) -> tuple[In
     a, b = edges[:-1], edges[1:]
     keep = (covered(a, b, start, end) > 0) & (covered(a, b, cut_start, cut_end) == 0)
     return merge(a[keep], b[keep])
+
+
+def count_up(counts: Ints) -> Ints:
+    """0..c-1 for each count c, one after another."""
+    ends = np.cumsum(counts)
+    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)

@@ -10,7 +10,7 @@ is a gap. Segments and gaps of a window are disjoint and add up to it exactly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +39,7 @@ def walk(ops: Ops, deps: Dependencies, windows: Windows, of_op: Ints) -> Walked:
     """Walk every window; asserts that segments and gaps add up to it."""
     start, end = ops.start.tolist(), ops.end.tolist()
     predecessor = deps.predecessor.tolist()
-    segments: list[tuple[int, int, int, int]] = []
-    gaps: list[tuple[int, int, int, int, int]] = []
+    segments, gaps = array("q"), array("q")  # rows of 4 and 5 numbers, end to end
     for step, last in enumerate(_last_ops(ops, windows, of_op)):
         _walk_one(step, last, int(windows.start[step]), int(windows.end[step]), start, end, predecessor, segments, gaps)
     path = Walked(*_columns(segments, 4), *_columns(gaps, 5))
@@ -56,24 +55,24 @@ def _walk_one(
     start: list[int],
     end: list[int],
     predecessor: list[int],
-    segments: list[tuple[int, int, int, int]],
-    gaps: list[tuple[int, int, int, int, int]],
+    segments: array[int],
+    gaps: array[int],
 ) -> None:
     """One window: `at` moves from `high` down to `low`."""
     at, after, op = high, UNKNOWN, last
     while at > low:
         if op == UNKNOWN or end[op] <= low:
-            gaps.append((step, low, at, after, UNKNOWN))
+            gaps.extend((step, low, at, after, UNKNOWN))
             return
         if end[op] < at:
-            gaps.append((step, end[op], at, after, op))
+            gaps.extend((step, end[op], at, after, op))
             at = end[op]
         before = predecessor[op]
         begin = start[op]
         if before != UNKNOWN and end[before] > begin:
             begin = min(end[before], at)
         begin = max(begin, low)
-        segments.append((op, step, begin, at))
+        segments.extend((op, step, begin, at))
         at, after, op = begin, op, before
 
 
@@ -87,8 +86,9 @@ def _last_ops(ops: Ops, windows: Windows, of_op: Ints) -> list[int]:
     return last.tolist()
 
 
-def _columns(rows: Sequence[tuple[int, ...]], width: int) -> list[Ints]:
-    table = np.array(rows, dtype=np.int64).reshape(len(rows), width)
+def _columns(rows: array[int], width: int) -> list[Ints]:
+    """The rows as one contiguous array a column."""
+    table = np.array(rows, dtype=np.int64).reshape(-1, width)
     return [np.ascontiguousarray(table[:, i]) for i in range(width)]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepprof.analyses.intervals import count_up
 from stepprof.analyses.ops import UNKNOWN, Bools, Ints, Ops
 
 
@@ -70,15 +71,25 @@ def _next_first(first: Ints, last: Ints) -> Ints:
     return np.where(following == np.iinfo(np.int64).max, last, following)
 
 
+def visitors(ops: Ops, of_op: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Pairs (op, window) where an op runs in a window [start, end) that is not its own step's."""
+    order = np.argsort(start, kind="stable")
+    first = np.searchsorted(np.maximum.accumulate(end[order]), ops.start, side="right")
+    behind = np.maximum(np.searchsorted(start[order], ops.end, side="left"), first)
+    rank = np.append(np.argsort(order), UNKNOWN)[of_op]
+    some = np.flatnonzero((behind - first > 1) | ((behind - first == 1) & (first != rank)))
+    op = np.repeat(some, (behind - first)[some])
+    place = np.repeat(first[some], (behind - first)[some]) + count_up((behind - first)[some])
+    window = order[place]
+    truly = (window != of_op[op]) & (ops.start[op] < end[window]) & (ops.end[op] > start[window])
+    return op[truly], window[truly]
+
+
 def _others_inside(ops: Ops, of_op: Ints, host_start: Ints, host_end: Ints) -> Bools:
     """True for host ranges in which an op of another step runs."""
+    op, window = visitors(ops, of_op, host_start, host_end)
     result = np.zeros(len(host_start), bool)
-    at = np.flatnonzero(of_op != UNKNOWN)
-    longest = int(ops.duration[at].max(initial=0))
-    for i, (a, b) in enumerate(zip(host_start.tolist(), host_end.tolist(), strict=True)):
-        low, high = np.searchsorted(ops.start[at], [a - longest, b])
-        near = at[low:high]
-        result[i] = bool(np.any((of_op[near] != i) & (ops.end[near] > a)))
+    result[window[of_op[op] != UNKNOWN]] = True
     return result
 
 

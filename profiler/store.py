@@ -26,7 +26,7 @@ from stepprof.profiler.errors import InputError
 
 SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("schema.sql")
-MEMORY_LIMIT = "320MB"
+MEMORY_LIMIT = "256MB"
 
 
 @dataclass

@@ -15,10 +15,18 @@ from stepprof.profiler.ingest.importer import Extras, import_run, summary
 from stepprof.profiler.store import Store, open_run
 
 CORPUS = Path(os.environ.get("STEPPROF_TRACE_CORPUS", ""))
-EXPECTED: dict[str, Any] = {}
-if os.environ.get("STEPPROF_TRACE_CORPUS"):
+LEFT_OPEN = {"public/centerformer_poolformer.sqlite": 4}  # its capture stopped inside four nested ranges
+
+
+def expected() -> dict[str, Any]:
+    """What must be found, by file; nothing where there is no corpus."""
+    if "STEPPROF_TRACE_CORPUS" not in os.environ:
+        return {}
     files = json.loads((CORPUS / "expected.json").read_text())["files"]
-    EXPECTED = {name: found for name, found in files.items() if found["format"] == "nsys-sqlite"}
+    return {name: found for name, found in files.items() if found["format"] == "nsys-sqlite"}
+
+
+EXPECTED = expected()
 
 pytestmark = pytest.mark.skipif(not EXPECTED, reason="STEPPROF_TRACE_CORPUS names no corpus")
 
@@ -72,7 +80,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=EXPECTED)
 def case(request: pytest.FixtureRequest, folder: Path) -> tuple[Store, dict[str, Any]]:
     """A run and what must be found in it."""
-    return run(request.param, folder), EXPECTED[request.param]
+    return run(request.param, folder), EXPECTED[request.param] | {"left_open": LEFT_OPEN.get(request.param, 0)}
 
 
 Case = tuple[Store, dict[str, Any]]
@@ -91,6 +99,11 @@ def test_counts(case: Case):
 def test_devices(case: Case):
     store, found = case
     assert {str(d["ordinal"]): d["name"] for d in summary(store)["devices"]} == found["devices"]
+
+
+def test_ranges_left_open(case: Case):
+    store, found = case
+    assert store.value("SELECT count(*) FROM range WHERE left_open") == found["left_open"]
 
 
 def test_joins(case: Case):

@@ -137,19 +137,18 @@ def stored_version(path: Path, version: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("version", "way_out"),
+    ("version", "shown", "way_out"),
     [
-        (str(SCHEMA_VERSION + 1), "update stepprof"),
-        (str(SCHEMA_VERSION - 1), "import the trace again"),
-        ("soon", "import the trace again"),
+        (str(SCHEMA_VERSION + 1), SCHEMA_VERSION + 1, "update stepprof"),
+        (str(SCHEMA_VERSION - 1), SCHEMA_VERSION - 1, "import the trace again"),
+        ("soon", None, "import the trace again"),
     ],
     ids=["newer", "older", "unreadable"],
 )
-def test_another_version_names_the_way_out(version: str, way_out: str, tmp_path: Path):
-    with pytest.raises(InputError, match=rf"this stepprof reads {SCHEMA_VERSION}: {way_out}\.") as fault:
+def test_another_version_names_the_way_out(version: str, shown: int | None, way_out: str, tmp_path: Path):
+    said = rf"run\.duckdb has run-file version {shown}, this stepprof reads {SCHEMA_VERSION}: {way_out}\."
+    with pytest.raises(InputError, match=said):
         open_run(stored_version(tmp_path / "run.duckdb", version))
-
-    assert version in str(fault.value) or "None" in str(fault.value)
 
 
 @pytest.mark.parametrize(

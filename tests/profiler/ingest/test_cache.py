@@ -39,7 +39,8 @@ def kernel_end(run: Path) -> int:
 
 def aged(run: Path, seconds: int) -> Path:
     """The run as if last used so long ago."""
-    os.utime(run, (time.time() - seconds,) * 2)
+    then = time.time() - seconds
+    os.utime(run, (then, then))
     return run
 
 
