@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench gpu clean
+.PHONY: help setup demo test lint format bench gpu tree clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,9 @@ bench: setup ## run the measurements under benchmarks/
 
 gpu: setup ## tests that need an NVIDIA GPU
 	$(BIN)/pytest -q -m gpu
+
+tree: setup ## rewrite README's tree from the files' first lines
+	$(BIN)/python docs/readme_tree.py
 
 clean: ## remove .venv, caches and build output
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist .package/stepprof.egg-info

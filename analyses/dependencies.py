@@ -82,7 +82,7 @@ def dependencies(store: Store, ops: Ops, use_edges: bool = True) -> Dependencies
     _offer_events(store, ops, best, head, last_of_launch)
     _offer_synchronized(store, ops, best, head)
     alone = np.flatnonzero(best.predecessor == UNKNOWN)
-    best.offer(alone, ended_before(ops, np.arange(len(ops)), ops.start[alone]), INFERRED)
+    best.offer(alone, ended_before(ops, np.arange(len(ops)), ops.start[alone], alone), INFERRED)
     return Dependencies(best.predecessor, best.source, best.programmatic, head, edges.contradicted)
 
 
@@ -91,11 +91,21 @@ def _no_edges(ops: Ops) -> ReplayEdges:
     return ReplayEdges(none, none, np.zeros(0, bool), np.zeros(len(ops), bool), 0)
 
 
-def ended_before(ops: Ops, among: Ints, at: Ints) -> Ints:
-    """For each time the op of `among` that ended last at or before it, UNKNOWN where none had."""
+def ended_before(ops: Ops, among: Ints, at: Ints, target: Ints | None = None) -> Ints:
+    """For each time the op of `among` that ended last at or before it (and comes before its target), else UNKNOWN."""
+    if len(among) == 0:
+        return np.full(len(at), UNKNOWN)
     order = among[np.argsort(ops.end[among], kind="stable")]
     found = np.searchsorted(ops.end[order], at, side="right") - 1
-    return np.where(found >= 0, order[np.maximum(found, 0)], UNKNOWN) if len(order) else np.full(len(at), UNKNOWN)
+    found = found if target is None else _step_back(found, order, target)
+    return np.where(found >= 0, order[np.maximum(found, 0)], UNKNOWN)
+
+
+def _step_back(found: Ints, order: Ints, target: Ints) -> Ints:
+    """Places in `order` moved to ops before their targets: an op without length has ended when it starts."""
+    while (late := (found >= 0) & (order[np.maximum(found, 0)] >= target)).any():
+        found = found - late
+    return found
 
 
 def previous_in_graph(ops: Ops, at: Ints) -> Ints:
@@ -123,9 +133,9 @@ def _ended_before_in_group(ops: Ops, at: Ints, group: Ints) -> Ints:
     ends = group * span + (ops.end[at] - base)
     order = np.argsort(ends, kind="stable")
     found = np.searchsorted(ends[order], group * span + (ops.start[at] - base), side="right") - 1
-    candidate = at[order][np.maximum(found, 0)]
+    found = _step_back(found, at[order], at)
     same = (found >= 0) & (group[order][np.maximum(found, 0)] == group)
-    return np.where(same & (candidate != at), candidate, UNKNOWN)
+    return np.where(same, at[order][np.maximum(found, 0)], UNKNOWN)
 
 
 def _last_of_launch(ops: Ops) -> Ints:

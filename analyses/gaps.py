@@ -86,7 +86,7 @@ def classify(
     head = (before != UNKNOWN) & deps.head[before]
     launch = ops.launch[before]
     call = np.where(head, ops.launches.call_start[launch], UNKNOWN)
-    late = (call != UNKNOWN) & ((after == UNKNOWN) | (call > start))
+    late = (call != UNKNOWN) & ((after == UNKNOWN) | (call >= ops.end[after]))
     other_card = (before != UNKNOWN) & (after != UNKNOWN) & (ops.device[before] != ops.device[after])
 
     def put(code: str, which: Bools, a: Ints = start, b: Ints = end) -> None:

@@ -23,7 +23,8 @@ import numpy as np
 
 from stepprof.analyses.grouping import Grouping
 from stepprof.analyses.ops import UNKNOWN, Bools, Ints, Ops
-from stepprof.analyses.periods_find import Period, Sequence, find_period, random_numbers
+from stepprof.analyses.periods_find import Period, find_period
+from stepprof.analyses.sequence import Sequence, random_numbers
 from stepprof.profiler.store import Store
 
 HOST_SQL = Path(__file__).with_name("host.sql")
@@ -66,11 +67,11 @@ def by_period(store: Store, ops: Ops) -> tuple[Grouping | None, str]:
     period, why_not = find_period(calls.seq)
     if period is None:
         return None, f"the sequence of {len(calls.launch)} op names {why_not}"
-    said = f"{len(calls.launch)} op names repeat with period {period.typical} ({period.share:.0%})"
-    grouping = _grouping("period", ops, calls, np.arange(len(calls.launch)), period)
-    if (count := _typical(calls, np.arange(len(calls.launch)), period)) < LEAST_OPS:
+    at = np.arange(len(calls.launch))
+    said = f"{len(at)} op names repeat with period {period.typical} ({period.share:.0%})"
+    if (count := _typical(calls, at, period)) < LEAST_OPS:
         return None, f"{said}, but {count:.0f} ops are no decode step"
-    return grouping, said
+    return _grouping("period", ops, calls, at, period), said
 
 
 def _find(calls: _Calls, at: Ints, signature: np.ndarray) -> Period | None:
@@ -90,8 +91,9 @@ def _calls(store: Store, ops: Ops, counted: Bools) -> _Calls:
     """The launches of the thread that issued most of the counted ops."""
     launches = ops.launches
     known = (launches.call_start != UNKNOWN) & (launches.thread != UNKNOWN)
-    threads, code = np.unique(np.stack([launches.process, launches.thread]), axis=1, return_inverse=True)
-    weight = np.bincount(code[ops.launch][counted & known[ops.launch]], minlength=threads.shape[1] or 1)
+    process, thread = (np.unique(who, return_inverse=True)[1] for who in (launches.process, launches.thread))
+    code = process * (int(thread.max(initial=0)) + 1) + thread
+    weight = np.bincount(code[ops.launch][counted & known[ops.launch]], minlength=1)
     mine = np.flatnonzero(known & (code == weight.argmax()))
     mine = mine[np.argsort(launches.call_start[mine], kind="stable")]
 
@@ -176,25 +178,22 @@ def _grouping(method: str, ops: Ops, calls: _Calls, at: Ints, period: Period) ->
     of_launch = np.full(len(ops.launches.graph), UNKNOWN, dtype=np.int64)
     labels: list[str] = []
     incomplete: list[int] = []
-    trailing = 0
-    parts = _parts(period, len(at))
-    for start, end, step in parts:
+    trailing = number = 0
+    for start, end, step in _parts(period, len(at)):
         first, stop = int(edge[start]), int(edge[end])
         own = int(edge[end - 1]) + 1
         stop = min(stop, own + trailing) if end == len(at) else stop
         trailing = max(trailing, stop - own) if step else trailing
         if not step and total[stop] - total[first] < least:
             continue
-        number = sum(not label.startswith(("before", "between")) for label in labels)
         of_launch[calls.launch[first:stop]] = len(labels)
         if not step:
             incomplete.append(len(labels))
         labels.append(f"{method}/{number}" if step else _place(start, end, len(at)))
+        number += step
     share = period.share * (1 - 2.0 ** (1 - int(period.step.sum()))) * (1 if period.host else 0.5)
     unknown = np.full(len(labels), UNKNOWN, dtype=np.int64)
-    return Grouping(
-        method, share, labels, [None] * len(labels), unknown, unknown, of_launch, tuple(incomplete)
-    )
+    return Grouping(method, share, labels, [None] * len(labels), unknown, unknown, of_launch, tuple(incomplete))
 
 
 def _place(start: int, end: int, tokens: int) -> str:

@@ -13,37 +13,15 @@ takes part in it: most segments must hold a `host` token, or failing that a `gra
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from stepprof.analyses.ops import Bools, Ints
+from stepprof.analyses.sequence import LOOSE, Sequence
 
-SPACINGS = 24  # candidate spacings looked at for anchors of 1, of 2 and of 4 tokens
-LOOSE = 20  # one token in 20 of a step may differ from the typical step
+SPACINGS = 24  # candidates for each width of anchors
+LEAST_SHARE = 0.5  # of the tokens from the first to the last step that repeats
 OVERALL = 0.98  # share of all tokens of all steps that must not differ
-
-
-@dataclass(frozen=True)
-class Sequence:
-    """Launches of one thread in order of their calls; one entry a token."""
-
-    token: Ints  # small codes
-    host: Bools  # the host waited for the GPU behind it, or it brings data to the host
-    woken: Bools  # it is the first after such a wait
-    graph: Bools
-    gap: Ints  # ns without any op before it
-
-    @cached_property
-    def sums(self) -> np.ndarray:
-        """Running sums of a random number a token: equal differences mean equal bags of tokens."""
-        return np.concatenate([np.zeros(1, np.uint64), np.cumsum(random_numbers(self.token), dtype=np.uint64)])
-
-
-def random_numbers(code: Ints) -> np.ndarray:
-    """A 64-bit number for each code, the same in every run; sums of them tell bags of codes apart."""
-    numbers = np.random.default_rng(7).integers(0, 2**64, size=code.max(initial=0) + 1, dtype=np.uint64)
-    return numbers[code]
 
 
 @dataclass(frozen=True)
@@ -67,22 +45,19 @@ class _Candidate:
     stretch: int  # tokens of the longest run of alike segments
     host: bool  # most alike segments hold a host token
     graph: bool  # most alike segments hold a graph token
-
-    @property
-    def length(self) -> int:
-        return self.typical[1] - self.typical[0]
+    length: int  # tokens of the typical segment
 
 
 def find_period(seq: Sequence) -> tuple[Period | None, str]:
     """The period that makes steps, or the end of a sentence that says why there is none."""
-    found = [candidate for at in _anchors(seq.token) if (candidate := _candidate(seq, at))]
+    found = _candidates(seq)
     best = _best([c for c in found if c.host]) or _best([c for c in found if c.graph])
     if best and (period := _period(seq, best)):
         return period, ""
     other = best or _best(found)
     if other is None:
         return None, "does not repeat 3 times"
-    why = "too unevenly or fewer than 3 times in a row" if best else "but no host synchronization marks it as a step"
+    why = "too unevenly" if best else "but no wait of the host for results marks it as a step"
     return None, f"repeats with period {other.length}, {why}"
 
 
@@ -94,31 +69,30 @@ def _best(candidates: list[_Candidate]) -> _Candidate | None:
 
 
 def _strict(length: Ints) -> Ints:
-    """Tokens in which a segment may differ and still prolong a stretch."""
+    """By how many tokens the segments of one stretch may differ in length."""
     return np.where(length < 20, 0, -(-length // 50))
 
 
-def _anchors(token: Ints) -> list[Ints]:
-    """Places of the runs of 1, 2 and 4 tokens that recur most evenly, the best of each spacing."""
-    anchors, gram = _even(token), token
-    for reach in (1, 2):  # grams of 1 token become grams of 2, these grams of 4
-        pair = gram[:-reach] * (gram.max(initial=0) + 1) + gram[reach:]
-        gram = np.unique(pair, return_inverse=True)[1].astype(np.int64)
-        anchors += _even(gram)
-    return anchors
+def _candidates(seq: Sequence) -> list[_Candidate]:
+    """The candidates of all anchors, but for those too short to matter beside one found before."""
+    found: list[_Candidate] = []
+    longest = 0
+    for run, at in sorted((x for gram in seq.grams for x in _even(gram)), key=lambda x: -x[0]):
+        if 2 * run >= longest and (candidate := _candidate(seq, at)):
+            found.append(candidate)
+            longest = max(longest, candidate.stretch * candidate.host)
+    return found
 
 
-def _even(gram: Ints) -> list[Ints]:
-    """Places of the grams with the longest even run, the best for each spacing."""
+def _even(gram: Ints) -> list[tuple[int, Ints]]:
+    """Grams that recur evenly, the best of each spacing: tokens of the longest even run, and all places."""
     order = np.argsort(gram, kind="stable")
     same = gram[order][1:] == gram[order][:-1]
     gap, group = np.diff(order)[same], gram[order][1:][same]
     count = np.bincount(group, minlength=gram.max(initial=0) + 1)
-    first = np.cumsum(count) - count
-    by_gap = np.lexsort((gap, group))
     often = np.flatnonzero(count >= 2)
     spacing = np.zeros(len(count), np.int64)
-    spacing[often] = gap[by_gap][first[often] + count[often] // 2]
+    spacing[often] = gap[np.lexsort((gap, group))][(np.cumsum(count) - count // 2 - 1)[often]]  # the median
     even = (np.abs(gap - spacing[group]) <= _strict(spacing[group])) & (count[group] >= 2)
     run = np.cumsum(np.diff(group, prepend=-1).astype(bool) | ~even)
     length = np.bincount(run, weights=gap * even)
@@ -128,81 +102,90 @@ def _even(gram: Ints) -> list[Ints]:
     ranked = often[np.argsort(-longest[often], kind="stable")]
     _, best = np.unique(np.round(50 * np.log(spacing[ranked])), return_index=True)
     starts = np.searchsorted(gram[order], np.arange(len(count) + 1))
-    return [order[starts[g] : starts[g + 1]] for g in ranked[np.sort(best)[:SPACINGS]].tolist()]
+    return [(int(longest[g]), order[starts[g] : starts[g + 1]]) for g in ranked[np.sort(best)[:SPACINGS]].tolist()]
 
 
 def _candidate(seq: Sequence, at: Ints) -> _Candidate | None:
-    bag = np.diff(seq.sums[at])
     length = np.diff(at)
-    _, place, times = np.unique(bag, return_index=True, return_counts=True)
+    _, place, times = np.unique(seq.bag(at[:-1], at[1:]), return_index=True, return_counts=True)
     middle = place[times.argmax()] if times.max() > 1 else np.argsort(length)[len(length) // 2]
     typical = (int(at[middle]), int(at[middle + 1]))
-    edits = _edits(seq, at[:-1], at[1:], typical)
-    alike = edits <= _strict(np.array(typical[1] - typical[0]))
-    if not alike.any():
+    edits = seq.edits(at[:-1], at[1:], typical)
+    # other names are noise, other numbers of ops are another place in the step
+    alike = (edits <= length[middle] // LOOSE) & (np.abs(length - length[middle]) <= _strict(length[middle]))
+    if not np.any(alike[1:] & alike[:-1]):
         return None
-    run = np.cumsum(~alike)
-    stretch = int(np.bincount(run, weights=length * alike).max())
+    stretch = int(np.bincount(np.cumsum(~alike), weights=length * alike).max())
     host, graph = (_mostly(flag, at, alike) for flag in (seq.host, seq.graph))
-    return _Candidate(at, edits, typical, stretch, host, graph)
+    return _Candidate(at, edits, typical, stretch, host, graph, int(length[middle]))
 
 
 def _mostly(flag: Bools, cut: Ints, which: Bools) -> bool:
     """True where at least half of the segments `which` hold a flagged token."""
     total = np.concatenate([[0], np.cumsum(flag)])
-    return bool(np.mean(np.diff(total[cut])[which] > 0) >= 0.5) if which.any() else False
-
-
-def _edits(seq: Sequence, start: Ints, end: Ints, typical: tuple[int, int]) -> Ints:
-    """For each segment the tokens it has too many or too few of, whichever are more."""
-    size = typical[1] - typical[0]
-    bag = seq.sums[typical[1]] - seq.sums[typical[0]]
-    edits = np.maximum(end - start, size)
-    edits[seq.sums[end] - seq.sums[start] == bag] = 0
-    near = np.flatnonzero((edits > 0) & (np.abs(end - start - size) <= size // LOOSE))
-    width = int(seq.token.max(initial=0)) + 1
-    usual = np.bincount(seq.token[slice(*typical)], minlength=width)
-    for i in near.tolist():
-        here = np.bincount(seq.token[start[i] : end[i]], minlength=width)
-        more = int(np.maximum(here - usual, 0).sum())
-        edits[i] = max(more, more - int(end[i] - start[i]) + size)
-    return edits
+    return bool(np.mean(np.diff(total[cut])[which] > 0) >= 0.5)
 
 
 def _period(seq: Sequence, best: _Candidate) -> Period | None:
     """Segments cut where steps begin, if at least three in a row are steps."""
-    cut = _cuts(seq, best, _offset(seq, best))
-    edits = _edits(seq, cut[:-1], cut[1:], best.typical)
+    cut = _cuts(seq, best)
+    edits = seq.edits(cut[:-1], cut[1:], best.typical)
     step = edits <= best.length // LOOSE
-    if not np.any(step[2:] & step[1:-1] & step[:-2]):
-        return None
     size = np.diff(cut)
-    if edits[step].sum() > (1 - OVERALL) * size[step].sum():
-        return None
     between = slice(step.argmax(), len(step) - step[::-1].argmax())
     share = 1 - np.minimum(edits, size)[between].sum() / size[between].sum()
+    in_a_row = np.any(step[2:] & step[1:-1] & step[:-2])
+    if not in_a_row or share < LEAST_SHARE or edits[step].sum() > (1 - OVERALL) * size[step].sum():
+        return None
     return Period(cut, step, best.length, float(share), _mostly(seq.host, cut, step))
 
 
-def _offset(seq: Sequence, best: _Candidate) -> int:
-    """Where in a segment steps begin: behind the host's wait, with the longest idle time before it."""
+def _offset(seq: Sequence, best: _Candidate) -> tuple[int, bool]:
+    """Where in a segment steps begin: behind the host's wait if there is one, with the longest idle time before it."""
     exact = best.at[:-1][best.edits == 0]
     tokens = exact[:, None] + np.arange(best.length)  # [segments, tokens]
-    woken = seq.woken[tokens].mean(axis=0)
+    woken = seq.woken[tokens].mean(axis=0) >= 0.5
     idle = np.median(seq.gap[tokens], axis=0)
-    allowed = woken >= 0.5 if woken.max() >= 0.5 else np.ones(best.length, bool)
-    return int(np.where(allowed, idle, -1).argmax())
+    waits = bool(woken.any())
+    return int(np.where(woken | (not waits), idle, -1).argmax()), waits
 
 
-def _cuts(seq: Sequence, best: _Candidate, offset: int) -> Ints:
-    """Where steps begin: `offset` behind an anchor, or as far before the next one where an odd op came first."""
-    start, end = best.typical
-    at, rest = best.at, best.length - offset
+def _cuts(seq: Sequence, best: _Candidate) -> Ints:
+    """Where steps begin and end."""
+    offset, waits = _offset(seq, best)
+    cut = _filled(seq, best, _placed(seq, best, offset))
+    return _snapped(seq, best, cut) if waits else cut
+
+
+def _placed(seq: Sequence, best: _Candidate, offset: int) -> Ints:
+    """Places `offset` behind an anchor, or as far before the next one where an odd op came first."""
+    (start, end), at = best.typical, best.at
     ahead = np.minimum(at + offset, len(seq.token))
-    back = np.append(at[1:] - rest, ahead[-1])
-    as_usual = seq.sums[ahead] - seq.sums[at] == seq.sums[start + offset] - seq.sums[start]
-    next_at = np.append(at[1:], ahead[-1])
-    as_usual |= (back < at) | (seq.sums[next_at] - seq.sums[back] != seq.sums[end] - seq.sums[start + offset])
-    cut = np.where(as_usual, ahead, back)
-    more = [cut[0] - best.length, *cut, cut[-1] + best.length]
-    return np.unique([c for c in more if 0 <= c <= len(seq.token)])
+    following = np.append(at[1:], ahead[-1])
+    back = np.maximum(following - (best.length - offset), at)
+    odd = seq.bag(at, ahead) != seq.bag(start, start + offset)
+    odd &= seq.bag(back, following) == seq.bag(start + offset, end)
+    return np.unique(np.where(odd, back, ahead))
+
+
+def _filled(seq: Sequence, best: _Candidate, cut: Ints) -> Ints:
+    """With the ends of whole steps before a hole or the end, and the starts of those behind one."""
+    far = best.length + best.length // LOOSE
+    before, behind = np.diff(cut, prepend=cut[0] - far - 1), np.diff(cut, append=cut[-1] + far + 1)
+    start = np.concatenate([cut[behind > far], cut[before > far] - best.length])
+    start = start[(start >= 0) & (start + best.length <= len(seq.token))]
+    start = start[seq.edits(start, start + best.length, best.typical) <= best.length // LOOSE]
+    return np.unique(np.concatenate([cut, start, start + best.length]))
+
+
+def _snapped(seq: Sequence, best: _Candidate, cut: Ints) -> Ints:
+    """With both ends of steps that have an odd op at the nearest wait: the odd one may lie beside the cut."""
+    reach = best.length // LOOSE
+    edits = seq.edits(cut[:-1], cut[1:], best.typical)
+    odd = (edits > 0) & (edits <= reach)
+    woken = np.flatnonzero(seq.woken)
+    later = np.minimum(np.searchsorted(woken, cut), len(woken) - 1)
+    sooner = np.maximum(later - 1, 0)
+    near = np.where(np.abs(woken[later] - cut) < np.abs(woken[sooner] - cut), woken[later], woken[sooner])
+    moved = (np.append(odd, False) | np.append(False, odd)) & (np.abs(near - cut) <= reach)
+    return np.unique(np.where(moved, near, cut))

@@ -4,21 +4,27 @@ Methods, the first that holds: a marker grammar (markers.py); the period of the 
 launches; the period of the op names (periods.py). An op belongs to a step through the
 launch that issued it, never by overlap of times. Windows: DESIGN, Accounting rules.
 
-    found = find_steps(ops, ranges, rules)
-    found.end - found.start        # wall time of each step, ns
+    steps, tried = find_steps(store, ops, ranges, rules)
+    steps.wall        # length of each step, ns
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
+from stepprof.analyses.grouping import Grouping
 from stepprof.analyses.markers import Marker, Ranges, grammars, marked
 from stepprof.analyses.ops import UNKNOWN, Ints, Ops
+from stepprof.analyses.periods import by_launches, by_period
 from stepprof.analyses.rules import RuleSet
 from stepprof.analyses.windows import Windows, host_and_gpu_windows
+from stepprof.profiler.store import Store
+
+Method = Literal["launches", "period"]
 
 
 @dataclass(frozen=True)
@@ -51,21 +57,29 @@ class Steps:
 LEFT_OUT = {"no_ops", "incomplete", "launches_lost"}
 
 
-@dataclass(frozen=True)
-class Grouping:
-    """Launches grouped into steps by some method."""
+def find_steps(
+    store: Store, ops: Ops, ranges: Ranges, rules: RuleSet, marker: str | None = None, method: Method | None = None
+) -> tuple[Steps | None, list[str]]:
+    """Steps by the first method that holds, and a sentence on each one tried.
 
-    method: str
-    confidence: float
-    label: list[str]
-    phase: list[str | None]
-    host_start: Ints
-    host_end: Ints
-    of_launch: Ints
+    `method` forces one of the methods without marks; a `marker` leaves these out.
+    """
+    tried: list[str] = []
+    if method is None:
+        grouping, tried = _marked(ops, ranges, rules, marker)
+        if grouping is not None:
+            return make_steps(ops, grouping), tried
+    for name, find in (("launches", by_launches), ("period", by_period)):
+        if method == name or (method is None and marker is None):
+            grouping, said = find(store, ops)
+            tried.append(said)
+            if grouping is not None:
+                return make_steps(ops, grouping), tried
+    return None, tried
 
 
-def find_steps(ops: Ops, ranges: Ranges, rules: RuleSet, marker: str | None = None) -> tuple[Steps | None, list[str]]:
-    """Steps by marks, and what was tried; None where no grammar's ranges hold ops."""
+def _marked(ops: Ops, ranges: Ranges, rules: RuleSet, marker: str | None) -> tuple[Grouping | None, list[str]]:
+    """Steps by the first grammar whose ranges hold ops."""
     tried: list[str] = []
     for name, patterns in grammars(rules, marker):
         markers = marked(ranges, patterns)
@@ -73,7 +87,7 @@ def find_steps(ops: Ops, ranges: Ranges, rules: RuleSet, marker: str | None = No
             continue
         grouping = _by_marker(ops, ranges, markers, name)
         if (grouping.of_launch[ops.launch] != UNKNOWN).any():
-            return make_steps(ops, grouping), tried
+            return grouping, tried
         tried.append(f"{len(markers)} ranges of the marker '{name}' hold no GPU op")
     return None, tried or [f"no range matches {'--marker ' + marker if marker else 'a step marker'}"]
 
@@ -110,6 +124,8 @@ def make_steps(ops: Ops, grouping: Grouping) -> Steps:
         flags[i].append("no_ops")
     for i in np.flatnonzero(windows.clipped > 0).tolist():
         flags[i].append("clipped")
+    for i in grouping.incomplete:
+        flags[i].append("incomplete")
     _flag_incomplete(windows.ops, flags)
     return Steps(
         method=grouping.method,
@@ -128,5 +144,5 @@ def _flag_incomplete(count: Ints, flags: list[list[str]]) -> None:
     if len(between) < 2:
         return
     for i in (0, len(count) - 1):
-        if 0 < count[i] < 0.9 * between.min():
+        if 0 < count[i] < 0.9 * between.min() and "incomplete" not in flags[i]:
             flags[i].append("incomplete")

@@ -44,17 +44,25 @@ def find(name: str) -> Path:
     pytest.skip(f"{name} is not at hand; name its folder in STEPPROF_TRACE_CORPUS")
 
 
-@cache
 def run_of(name: str, edges: bool = False) -> Store:
     """The capture, imported once a test session."""
+    return _run_of(name, edges)
+
+
+def attributed(name: str, edges: bool = False, question: Question | None = None) -> Attribution:
+    """The capture, accounted for once a test session."""
+    return _attributed(name, edges, question)
+
+
+@cache
+def _run_of(name: str, edges: bool) -> Store:
     out = Path(_folder.name) / f"{name.replace('/', '-')}{'-edges' if edges else ''}.duckdb"
     import_run(find(name), out, Extras(edges=EDGES if edges else None))
     return open_run(out)
 
 
 @cache
-def attributed(name: str, edges: bool = False, question: Question | None = None) -> Attribution:
-    """The capture, accounted for once a test session."""
+def _attributed(name: str, edges: bool, question: Question | None) -> Attribution:
     return attribute(run_of(name, edges), question)
 
 

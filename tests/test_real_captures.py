@@ -110,7 +110,9 @@ def test_copying_inside_the_sidecar_gemm_is_shown():
     assert odd["sidecar_gemm"].share == pytest.approx(0.691, abs=0.001)
 
 
-@pytest.mark.parametrize(("name", "steps", "ops"), [("h200x2_graph.sqlite", 11, 1294), ("h200x2_overlap.sqlite", 11, 1378)])
+@pytest.mark.parametrize(
+    ("name", "steps", "ops"), [("h200x2_graph.sqlite", 11, 1294), ("h200x2_overlap.sqlite", 11, 1378)]
+)
 def test_steps_by_graph_launches(name, steps, ops):
     found = attributed(name, question=Question(method="launches"))
     assert found.steps.windows.ops.tolist() == [ops] * steps
@@ -147,7 +149,9 @@ def test_refused(name, reason):
 )
 def test_unknown_share_of_exposed_time(name, limit):
     result = breakdown(attributed(name))
-    print(f"{name}: unknown {result.unknown_share:.4f}, low confidence {result.low_confidence_share:.4f} of exposed time")
+    print(
+        f"{name}: unknown {result.unknown_share:.4f}, low confidence {result.low_confidence_share:.4f} of exposed time"
+    )
     assert result.unknown_share <= limit
 
 

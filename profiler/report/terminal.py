@@ -13,9 +13,11 @@ from rich.text import Text
 
 from stepprof.analyses.breakdown import Breakdown, Row
 from stepprof.analyses.role_table import NamedRole
+from stepprof.analyses.short_names import short_name
 from stepprof.analyses.steps import Steps
 
 WIDTH = 80
+NARROW, WIDE = 20, 32  # columns of the key, with and without a bar
 BAR = 10
 FULL_BAR = 0.4  # the share of wall that fills a bar
 
@@ -67,15 +69,19 @@ def show_breakdown(out: Console, source: str, result: Breakdown, limit: int = 24
 
 def show_rows(out: Console, result: Breakdown, limit: int = 24) -> None:
     """The rows alone; figures are ms a step."""
-    head = f"{result.by:<20}{'exposed':>8}{'of wall':>9}  {'':{BAR}}{'busy':>8}{'work':>8}{'hidden':>8}{'ops':>7}"
-    out.print(head, style="bold")
+    width = WIDE if result.by in ("kernel", "label") else NARROW
+    bar = f"  {'':{BAR}}" if width == NARROW else ""
+    out.print(
+        f"{result.by:<{width}}{'exposed':>8}{'of wall':>9}{bar}{'busy':>8}{'work':>8}{'hidden':>8}{'ops':>7}",
+        style="bold",
+    )
     for row in result.rows[:limit]:
-        _row(out, result, row)
+        _row(out, result, row, width)
     rest = result.rows[limit:]
     if rest:
         fields = ("exposed_ns", "share", "busy_ns", "work_ns", "hidden_ns", "ops")
         exposed, share, *figures, ops = (float(sum(getattr(row, name) for row in rest)) for name in fields)
-        out.print(_line(f"({len(rest)} more rows)", exposed, share, figures, ops))
+        out.print(_line(f"({len(rest)} more rows)", exposed, share, figures, ops, width))
 
 
 def _headline(out: Console, source: str, result: Breakdown) -> None:
@@ -83,28 +89,32 @@ def _headline(out: Console, source: str, result: Breakdown) -> None:
     exposed, gap = result.totals["exposed_ns"] / n, result.totals["gap_ns"] / n
     out.print(Text(f"{clean(source)}: {result.steps} steps by {result.method} (confidence {result.confidence:.2f})"))
     out.print(
-        f"step p50 {_ms(wall['p50']):.3f} ms (min {_ms(wall['min']):.3f}, max {_ms(wall['max']):.3f}), measured; "
-        f"mean {_ms(exposed):.3f} exposed + {_ms(gap):.3f} gaps",
+        f"step p50 {_ms(wall['p50']):.3f} ms (min {_ms(wall['min']):.3f}, max {_ms(wall['max']):.3f}), measured\n"
+        f"   = mean {_ms(exposed):.3f} exposed + {_ms(gap):.3f} gaps",
         style="bold",
     )
 
 
-def _row(out: Console, result: Breakdown, row: Row) -> None:
-    out.print(_line(row.key, row.exposed_ns, row.share, [row.busy_ns, row.work_ns, row.hidden_ns], row.ops))
+def _row(out: Console, result: Breakdown, row: Row, width: int) -> None:
+    key = {"kernel": lambda k: short_name(k, width - 1), "label": lambda k: k[-(width - 1) :]}.get(result.by, str)(
+        row.key
+    )
+    out.print(_line(key, row.exposed_ns, row.share, [row.busy_ns, row.work_ns, row.hidden_ns], row.ops, width))
     if result.by in ("kind", "kernel") or [k.kind for k in row.kinds] == [row.key]:
         return
     shown = [k for k in row.kinds if row.work_ns and k.work_ns >= 0.01 * row.work_ns]
-    parts = [
-        f"{k.kind} {100 * k.work_ns / row.work_ns:.0f} %{'' if k.fits or result.by != 'role' else ' !'}" for k in shown
-    ]
+    odd = {k.kind for k in shown if not k.fits} if result.by == "role" else set[str]()
+    parts = [f"{k.kind} {100 * k.work_ns / row.work_ns:.0f} %{' !' if k.kind in odd else ''}" for k in shown]
     if parts:
         out.print(Text(f"  {' · '.join(parts)}"[:WIDTH]), style="dim")
 
 
-def _line(key: str, exposed: float, share: float, figures: list[float] | None, count: float) -> Text:
-    bar = "█" * min(round(share * BAR / FULL_BAR), BAR)
+def _line(
+    key: str, exposed: float, share: float, figures: list[float] | None, count: float, width: int = NARROW
+) -> Text:
+    bar = f"  {'█' * min(round(share * BAR / FULL_BAR), BAR):{BAR}}" if width == NARROW else ""
     middle = f"{'':24}" if figures is None else "".join(f"{_ms(figure):8.3f}" for figure in figures)
-    return Text(f"{clean(key)[:19]:20}{_ms(exposed):8.3f}{100 * share:8.1f}%  {bar:{BAR}}{middle}{count:7,.0f}")
+    return Text(f"{clean(key)[: width - 1]:{width}}{_ms(exposed):8.3f}{100 * share:8.1f}%{bar}{middle}{count:7,.0f}")
 
 
 def _footer(out: Console, result: Breakdown) -> None:
@@ -114,8 +124,8 @@ def _footer(out: Console, result: Breakdown) -> None:
         out.print(f"second  {_ms(result.second_card_ns):.3f} ms of the path on the second card or waiting for it")
     path = result.path
     out.print(
-        f"known   {100 * result.labelled_share:.1f} % of ops labelled; of exposed time "
-        f"{100 * result.unknown_share:.1f} % unknown, {100 * result.low_confidence_share:.1f} % low confidence"
+        f"known   {100 * result.labelled_share:.1f} % of ops labelled; exposed time "
+        f"{100 * result.unknown_share:.1f} % unknown, {100 * result.low_confidence_share:.1f} % vague"
     )
     out.print(
         f"path    {100 * path['recorded']:.1f} % of links recorded, {100 * path['ordered']:.1f} % ordered, "
@@ -140,7 +150,7 @@ def show_roles(out: Console, source: str, rows: list[NamedRole], limit: int = 30
     """Names by doubt, then work, and how much of the doubt the first ones make up."""
     vague = [row for row in rows if row.role == "unknown" or row.confidence == "low"]
     work, doubt = sum(r.work_ns for r in rows), sum(r.work_ns for r in vague)
-    out.print(Text(f"{clean(source)}: {len(rows)} op names in steps; unknown, misfitting and vague ones first"))
+    out.print(Text(f"{clean(source)}: {len(rows)} op names in steps; doubtful ones first"))
     if doubt:
         top = sum(r.work_ns for r in vague[:5]) / doubt
         out.print(
@@ -150,10 +160,10 @@ def show_roles(out: Console, source: str, rows: list[NamedRole], limit: int = 30
         out.print(
             Text(f"  [[role]]\n  pattern = '{clean(vague[0].short_name)}'\n  role = '…'      # then --rules FILE\n")
         )
-    out.print(f"{'name':40}{'work ms':>9}{'ops':>8}  {'role':15}{'kind'}", style="bold")
+    out.print(f"{'name':34}{'work ms':>9}{'ops':>8}  {'role':15}{'kind'}", style="bold")
     for row in rows[:limit]:
         fits = "" if row.fits else ", kind does not fit the role"
-        out.print(Text(f"{clean(row.short_name)[:39]:40}{_ms(row.work_ns):9.3f}{row.ops:8,}  {row.role:15}{row.kind}"))
+        out.print(Text(f"{clean(row.short_name)[:33]:34}{_ms(row.work_ns):9.3f}{row.ops:8,}  {row.role:15}{row.kind}"))
         out.print(Text(f"    by {row.rule or 'no rule'} ({row.confidence}{fits})"), style="dim")
     if len(rows) > limit:
         out.print(f"({len(rows) - limit} more; all of them with --json)")
