@@ -137,7 +137,7 @@ def breakdown(found: Attribution, by: By = "role", chosen: Sequence[int] | None 
         devices=_devices(picked),
         unknown_share=_share(picked, found.roles.role == ROLES.index("unknown")),
         low_confidence_share=_share(picked, found.roles.confidence == CONFIDENCES.index("low")),
-        labelled_share=float(np.mean(found.labels.of_op[picked.ops] != UNKNOWN)),
+        labelled_share=float(np.sum(found.labels.of_op[picked.ops] != UNKNOWN)) / max(len(picked.ops), 1),
         mismatches=mismatches(found, picked.ops, picked.end - picked.start),
         tracing_inflation=found.tracing_inflation,
         method=found.steps.method,
@@ -261,7 +261,7 @@ def _link_shares(picked: _Selection) -> dict[str, float]:
 def _second_card(picked: _Selection) -> float:
     """Exposed time of ops on other cards than the main one, and waits for them, ns a step."""
     device = picked.found.ops.device
-    main = int(np.bincount(device[picked.ops]).argmax())
+    main = int(np.bincount(device[picked.ops], minlength=1).argmax())
     exposed = picked.segment_ns[device[picked.segment_op] != main].sum()
     gaps = picked.found.gaps
     waited = np.isin(gaps.step, picked.chosen) & (gaps.code == CODE["sidecar_wait"])

@@ -16,13 +16,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 import numpy as np
-import pandas as pd
 
 from stepprof.profiler.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd  # imported by DuckDB when a frame is asked for; a third of a second
 
 SCHEMA_VERSION = 1
 SCHEMA = Path(__file__).with_name("schema.sql")

@@ -14,7 +14,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-import pandas as pd
+import pyarrow as pa
 
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.formats import GZIP_MAGIC
@@ -26,11 +26,12 @@ KINDS = ("full", "programmatic")
 def load_edges(path: Path, store: Store) -> None:
     """Add the edges of a file; InputError where it names no node of this run's ops."""
     origins, edges = _parse(path)
-    frame = pd.DataFrame(sorted({(_origin(a, origins), _origin(b, origins), k) for a, b, k in edges}))
-    if frame.empty:
+    if not edges:
         raise InputError(f"{path} holds no edge line (E callback from to): record the graph's edges again.")
-    frame.columns = ["a", "b", "kind"]
-    store.con.register("edges", frame)
+    rows = sorted({(_origin(a, origins), _origin(b, origins), kind) for a, b, kind in edges})
+    store.con.register(
+        "edges", pa.table(dict(zip(("a", "b", "kind"), map(list, zip(*rows, strict=True)), strict=True)))
+    )
     store.con.execute((Path(__file__).with_name("edges.sql")).read_text())
     store.con.unregister("edges")
     nodes = "SELECT from_node FROM graph_edge UNION SELECT to_node FROM graph_edge"
