@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d{1,19})\b')
 TEXTS = {
     "gzip_damaged": "The gzip file is damaged or cut off; what could be unpacked was read.",
+    "gzip_trailing": "Other bytes follow the gzip data in the same file; they were not read.",
     "truncated": "The file ends before its list of events does; what came before was read.",
     "event_lost": "{} events do not parse and were left out.",
     "event_repaired": "{} events were not valid JSON and were mended.",

@@ -28,11 +28,13 @@ MAX_JOIN = 8  # pieces of one event that was cut at a border inside of it
 MAX_MEND = 1 << 20  # bytes of an event that is worth mending
 ANYTHING = msgspec.json.Decoder(float_hook=Decimal)
 
-AFTER_LIST = re.compile(rb'\s*(?:,\s*"|\}|\Z)')
+AFTER_LIST = re.compile(rb'\s*(?:,\s*"|[}\[{]|\Z)')
 NO_NUMBER = re.compile(rb"([:\[,]\s*)[-+]?(?:NaN|nan|Infinity|inf)(?=\s*[,}\]])")
 ESCAPE = re.compile(rb'\\(u[0-9a-fA-F]{4}|["\\/bfnrt]|)')
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-VALUE = re.compile(rb'(:\s*")(.*?)(?="\s*(?:,\s*"[^"]{1,64}"\s*:|[}\]]\s*(?:[,}\]]|\Z)))', re.DOTALL)
+QUOTE = re.compile(rb'(?<!\\)"')
+AFTER_KEY = re.compile(rb"\s{0,64}:")
+AFTER_VALUE = re.compile(rb'\s{0,64}(?:,\s{0,64}"[^"]{1,64}"\s{0,64}:|[}\]]\s{0,64}(?:[,}\]]|\Z))')
 CONTROL = bytes(32 if code < 32 else code for code in range(256))
 
 
@@ -46,12 +48,12 @@ class Mended:
 
 
 def list_end(text: bytes, fault: BaseException) -> int | None:
-    """Where the list of events ended, if that is what the fault says."""
+    """Where the list of events ended, if that is what the fault says; `text` has one bracket added at its end."""
     end = document_end(text, fault)
     if end is None:
         return None
     end = text.rfind(b"]", 0, end) + 1
-    return end if AFTER_LIST.match(text, end) else None
+    return end if AFTER_LIST.match(text, end, len(text) - 1) else None
 
 
 def document_end(text: bytes, fault: BaseException) -> int | None:
@@ -80,7 +82,7 @@ def _pieces(chunk: bytes) -> Iterator[bytes]:
     for border in BORDER.finditer(chunk):
         yield chunk[at : border.start() + 1]
         at = border.end()
-    yield chunk[at:]
+    yield chunk[at:].rstrip(b", \r\n\t")
 
 
 def _mend_group(pieces: list[bytes], at: int, mended: Mended, notes: Counter[str]) -> int:
@@ -95,21 +97,30 @@ def _mend_group(pieces: list[bytes], at: int, mended: Mended, notes: Counter[str
 
 def _mend_piece(pieces: list[bytes], at: int, mended: Mended, notes: Counter[str]) -> int:
     """Mend one piece, joined with the next ones where it was cut inside an event; how many were used."""
-    if _accept(pieces[at], mended, notes):
+    piece = pieces[at]
+    if _accept(piece, mended, notes):
         return 1
-    for size in range(2, MAX_JOIN + 1):
+    for size in range(2, MAX_JOIN + 1) if _unfinished(piece) else ():
         joined = b",".join(pieces[at : at + size])
         if at + size <= len(pieces) and len(joined) < MAX_MEND and _accept(joined, mended, notes):
             return size
     for repair in (clean, _requote):
-        if len(pieces[at]) < MAX_MEND and _accept(repair(pieces[at]), mended, notes):
+        if len(piece) < MAX_MEND and _accept(repair(piece), mended, notes):
             notes["event_repaired"] += 1
             return 1
     if at + 1 == len(pieces):
-        mended.rest = pieces[at]
+        mended.rest = piece
     else:
         notes["event_lost"] += 1
     return 1
+
+
+def _unfinished(piece: bytes) -> bool:
+    try:
+        ANYTHING.decode(b"[" + piece)
+    except BROKEN as fault:
+        return "truncated" in str(fault)
+    return False
 
 
 def _accept(piece: bytes, mended: Mended, notes: Counter[str]) -> bool:
@@ -137,10 +148,28 @@ def clean(piece: bytes) -> bytes:
 
 
 def _requote(piece: bytes) -> bytes:
-    """Quotes inside of values escaped, commas between events mended."""
-    text = VALUE.sub(lambda found: found[1] + re.sub(rb'(?<!\\)"', b'\\"', found[2]), clean(piece))
+    """Quotes inside of texts escaped, commas between events mended."""
+    text = clean(piece)
+    at, parts = 0, list[bytes]()
+    for inner in _inner_quotes(text):
+        parts += [text[at:inner], b"\\"]
+        at = inner
+    text = b"".join([*parts, text[at:]])
     text = re.sub(rb'\}\s*\{(?=\s*")', b"},{", text)
     return re.sub(rb",\s*(?=[,\]]|\Z)", b"", text)
+
+
+def _inner_quotes(text: bytes) -> Iterator[int]:
+    """Quotes that neither open nor close a text, judged by what follows them."""
+    closed_by = None
+    for quote in QUOTE.finditer(text):
+        if closed_by is None:
+            value = text[max(quote.start() - 64, 0) : quote.start()].rstrip().endswith((b":", b"["))
+            closed_by = AFTER_VALUE if value else AFTER_KEY
+        elif closed_by.match(text, quote.end()):
+            closed_by = None
+        else:
+            yield quote.start()
 
 
 def _lenient(item: dict[str, Any]) -> Event:
@@ -155,9 +184,7 @@ def _lenient(item: dict[str, Any]) -> Event:
 
 
 def _args(values: dict[str, Any]) -> Args:
-    fields = {f.name: (f.encode_name, _shape if f.default is NONE3 else _number) for f in msgspec.structs.fields(Args)}
-    read: dict[str, tuple[str, Callable[[Any], Any]]] = fields
-    return Args(**{name: take(values.get(key)) for name, (key, take) in read.items()})
+    return Args(**{name: take(values.get(key)) for name, key, take in FIELDS})
 
 
 def _text(value: Any) -> str:
@@ -178,3 +205,8 @@ def _number(value: Any) -> int:
 def _shape(value: Any) -> tuple[int, int, int]:
     sizes = [_number(part) for part in value] if isinstance(value, list) else []
     return (sizes[0], sizes[1], sizes[2]) if len(sizes) == 3 else NONE3
+
+
+FIELDS: list[tuple[str, str, Callable[[Any], Any]]] = [
+    (f.name, f.encode_name, _shape if f.default is NONE3 else _number) for f in msgspec.structs.fields(Args)
+]

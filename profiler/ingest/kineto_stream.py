@@ -24,6 +24,7 @@ CHUNK = 1 << 18
 MAX_EVENT = 8 << 20  # bytes; also for header and footer
 KEYS = rb'"(?:ph|cat|name|pid|tid|ts|dur|id|args|bp|s)"\s{0,8}:'
 BORDER = re.compile(rb"\}\s{0,64},\s{0,64}(?=\{\s{0,64}" + KEYS + rb")")
+LONGEST_BORDER = 256
 LIST = re.compile(rb'"traceEvents"\s{0,64}:\s{0,64}\[')
 
 
@@ -35,6 +36,7 @@ class Frames:
         self._notes = notes
         self._buffer = bytearray()
         self._path = path
+        self._borderless = 0  # so much of the buffer is known to hold no border
         self.last = False
         self.closed = False
         self.footer = b""
@@ -64,7 +66,9 @@ class Frames:
             self._buffer += block
             if len(self._buffer) < CHUNK:
                 continue
-            if border := last_border(self._buffer):
+            border = last_border(self._buffer, self._borderless)
+            self._borderless = 0 if border else max(len(self._buffer) - LONGEST_BORDER, 0)
+            if border:
                 chunk = self._take(border[0])
                 del self._buffer[: border[1] - border[0]]
                 yield chunk
@@ -78,6 +82,7 @@ class Frames:
     def give_back(self, rest: bytes) -> None:
         """Text of an event that is not finished: it comes again with what follows."""
         self._buffer[:0] = rest + b","
+        self._borderless = 0
 
     def close(self, rest: bytes) -> None:
         """The list has ended before `rest`: keep that as footer and read the file to its end."""
@@ -94,25 +99,26 @@ class Frames:
         """Drop an event larger than MAX_EVENT: everything up to the next border."""
         self._notes["event_too_large"] += 1
         self._buffer.clear()
+        self._borderless = 0
         for block in self._blocks:
             self._buffer += block
             if border := BORDER.search(self._buffer):
                 del self._buffer[: border.end()]
                 return
-            del self._buffer[:-256]
+            del self._buffer[:-LONGEST_BORDER]
         self._buffer.clear()
 
 
-def last_border(text: bytearray) -> tuple[int, int] | None:
-    """End of the last event that has a successor, and start of that; None where there is no border."""
+def last_border(text: bytearray, floor: int = 0) -> tuple[int, int] | None:
+    """End of the last event that has a successor, and start of that; None where `floor` on there is no border."""
     window = 4096
     while True:
-        low = max(len(text) - window, 0)
+        low = max(len(text) - window, floor)
         found = None
         for found in BORDER.finditer(text, low):
             pass
         if found is not None:
             return found.start() + 1, found.end()
-        if low == 0:
+        if low == floor:
             return None
         window *= 8
