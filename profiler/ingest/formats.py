@@ -20,7 +20,9 @@ from stepprof.profiler.ingest.gzip_stream import GZIP_MAGIC
 SQLITE_MAGIC = b"SQLite format 3\x00"
 DUCKDB_MAGIC = b"DUCK"  # at byte 8
 RUN_FILE, NSYS_SQLITE, KINETO_JSON = "run", "nsys-sqlite", "kineto-json"
-READABLE = "an nsys SQLite export (.sqlite, .sqlite.gz), a torch.profiler trace (.json, .json.gz) or a run file (.duckdb)"
+READABLE = (
+    "an nsys SQLite export (.sqlite, .sqlite.gz), a torch.profiler trace (.json, .json.gz) or a run file (.duckdb)"
+)
 HEAD_BYTES = 4096
 
 
@@ -59,7 +61,13 @@ def _format(path: Path, head: bytes) -> str:
     text = head.translate(None, b"\xef\xbb\xbf\xff\xfe\0").lstrip()  # without byte order marks, UTF-16 as ASCII
     if text[:1] in (b"{", b"[") and not head.startswith(b"\0\0"):
         return KINETO_JSON
-    what = "is empty" if not text else "is a web page" if text[:1] == b"<" else "is not a trace that stepprof reads"
+    what = (
+        "is empty"
+        if not head.strip()
+        else "is a web page"
+        if text[:1] == b"<"
+        else "is not a trace that stepprof reads"
+    )
     raise InputError(f"{path} {what}: give {READABLE}.")
 
 

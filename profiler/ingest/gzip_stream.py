@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -94,7 +94,7 @@ def _member(source: Input) -> Iterator[bytes]:
         try:
             block = inflate.decompress(source.buffer, UNPACKED)
         except zlib.error:
-            yield from _up_to_damage(before, source.buffer)
+            yield from _up_to_damage(before.decompress, source.buffer)
             raise
         source.buffer = inflate.unconsumed_tail or inflate.unused_data
         check, size = zlib.crc32(block, check), size + len(block)
@@ -104,10 +104,10 @@ def _member(source: Input) -> Iterator[bytes]:
         raise Damaged
 
 
-def _up_to_damage(inflate: zlib._Decompress, packed: bytes) -> Iterator[bytes]:
+def _up_to_damage(decompress: Callable[[bytes], bytes], packed: bytes) -> Iterator[bytes]:
     """Small steps, to lose little at the damage."""
     for at in range(0, len(packed), 64):
         try:
-            yield inflate.decompress(packed[at : at + 64])
+            yield decompress(packed[at : at + 64])
         except zlib.error:
             return

@@ -22,7 +22,8 @@ import pyarrow as pa
 from stepprof.profiler.ingest.kineto_events import MISSING, Ints, exact_ns, floats_to_ns
 from stepprof.profiler.store import Store
 
-BATCH = 1 << 15
+BATCH = 1 << 16
+UNKNOWN_DEVICE = -1
 INT32_MAX = (1 << 31) - 1
 WIDE = {"context", "stream", "correlation", "graph_id", "graph_node", "shared", "bytes", "thread", "op_id"}
 SIZES = {"grid", "block"}
@@ -37,9 +38,7 @@ KERNEL_SQL = _OP.format(
     activity="kernel",
     more="grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, shared AS shared_bytes",
 )
-MEMCPY_SQL = _OP.format(
-    activity="memcpy", more="bytes, copy_kind, from_device AS src_device, to_device AS dst_device"
-)
+MEMCPY_SQL = _OP.format(activity="memcpy", more="bytes, copy_kind, from_device AS src_device, to_device AS dst_device")
 MEMSET_SQL = _OP.format(activity="memset", more="bytes")
 CALL_SQL = "INSERT INTO api BY NAME SELECT process, thread, correlation, start_ns, end_ns, name_id FROM batch"
 RANGE_SQL = """
@@ -109,6 +108,8 @@ class Columns:
                 arrays |= {f"{key}_{axis}": _column(key, column[at::3]) for at, axis in enumerate("xyz")}
             else:
                 arrays[key] = _column(key, column)
+        if "device" in arrays:
+            arrays["device"] = arrays["device"].fill_null(UNKNOWN_DEVICE)
         arrays["op_id"] = pa.array(np.arange(first_id, first_id + len(ts)))
         arrays.setdefault("process", pa.array(np.full(len(ts), process)))
         bad = (ts == MISSING) | (dur == MISSING)
@@ -119,7 +120,11 @@ class Columns:
 
 
 class Loader:
-    """The columns being gathered and the one batch being loaded."""
+    """The columns being gathered and the one batch being loaded.
+
+    Each batch is its own transaction: one for all would keep every row in memory, and a
+    run file that fails is never shown (store.create).
+    """
 
     def __init__(self, store: Store) -> None:
         self.kernels, self.memcpys, self.memsets = Columns(KERNEL_SQL), Columns(MEMCPY_SQL), Columns(MEMSET_SQL)
@@ -129,23 +134,18 @@ class Loader:
         self._loading: Future[None] | None = None
         self._rows = 0
 
-    def begin(self) -> None:
-        """Open one transaction for all batches."""
-        self._con.execute("BEGIN")
-
     def flush_full(self, process: int) -> None:
         """Load the columns that have grown to a batch."""
         self._flush(process, least=BATCH)
 
     def end(self, good: bool, process: int) -> None:
-        """Load the rest, or undo everything."""
+        """Load the rest, unless the trace failed; end the thread."""
         try:
             if good:
                 self._flush(process, least=1)
                 self._wait()
         finally:
             self._thread.shutdown()
-            self._con.execute("COMMIT" if good else "ROLLBACK")
 
     def _flush(self, process: int, least: int) -> None:
         for columns in (self.kernels, self.memcpys, self.memsets, self.calls, self.ranges):

@@ -46,9 +46,13 @@ def finish(path: Path, store: Store, frames: Frames, rows: Rows, notes: Counter[
     _check(path, notes)
     several = len(rows.callers) > 1 or bool(rows.callers - {rows.process})
     process = min(rows.callers) if len(rows.callers) == 1 else rows.process or 0
-    store.con.execute("CREATE TEMP TABLE _host AS SELECT ?::INTEGER AS process, ?::BIGINT AS base_ns", [process, _base(meta)])
+    store.con.execute(
+        "CREATE TEMP TABLE _host AS SELECT ?::INTEGER AS process, ?::BIGINT AS base_ns", [process, _base(meta)]
+    )
     tables = {
-        "names": pa.table({"name_id": pa.array(rows.names.values(), pa.int64()), "text": pa.array(rows.names, pa.string())}),
+        "names": pa.table(
+            {"name_id": pa.array(rows.names.values(), pa.int64()), "text": pa.array(rows.names, pa.string())}
+        ),
         "properties": _devices(meta),
         "waits": _integer_table(WAIT, rows.waits),
         "records": _integer_table(RECORD, rows.records),
@@ -161,4 +165,6 @@ def _warn(store: Store, meta: dict[str, Any], notes: Counter[str]) -> None:
         store.warn("no_gpu_ops", 1, "The trace holds no GPU op: what needs kernels is refused.")
     hip_calls = store.value("SELECT count(*) FROM api JOIN name USING (name_id) WHERE text LIKE 'hip%'")
     if hip_calls or "roctracer_version" in meta or "hip_runtime_version" in meta:
-        store.warn("rocm", max(ops, 1), f"{ops} ops are of an AMD GPU: names and copies are read, role rules are NVIDIA's.")
+        store.warn(
+            "rocm", max(ops, 1), f"{ops} ops are of an AMD GPU: names and copies are read, role rules are NVIDIA's."
+        )

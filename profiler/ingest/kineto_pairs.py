@@ -1,8 +1,8 @@
 """Begin and end events (ph B and E) -> complete events, paired as they nest on their thread.
 
-    pairs = Pairs(notes)
-    pairs.add(events)      # complete events that ended among these
-    pairs.left_open()      # begins that never ended
+pairs = Pairs(notes)
+pairs.add(events)      # complete events that ended among these
+pairs.left_open()      # begins that never ended
 """
 
 from __future__ import annotations

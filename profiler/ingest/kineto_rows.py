@@ -79,10 +79,11 @@ class Rows:
         }  # fmt: skip
 
     def __enter__(self) -> Rows:
-        self._loader.begin()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             self._ranges(self._pairs.left_open(), left_open=True)
         self._loader.end(good=kind is None, process=self.process or 0)

@@ -21,17 +21,19 @@ import msgspec
 from msgspec import Raw
 
 from stepprof.profiler.ingest.kineto_events import BROKEN, MISSING, NO_ARGS, NONE3, Args, Event, EventDecoder
-from stepprof.profiler.ingest.kineto_stream import BORDER
+from stepprof.profiler.ingest.kineto_stream import BORDER, KEYS
 
 GROUP = 64  # events decoded together before they are looked at singly
 MAX_JOIN = 8  # pieces of one event that was cut at a border inside of it
 MAX_MEND = 1 << 20  # bytes of an event that is worth mending
 ANYTHING = msgspec.json.Decoder(float_hook=Decimal)
 
-AFTER_LIST = re.compile(rb'\s*(?:,\s*"|[}\[{]|\Z)')
+# what follows a list that has ended; a bracket between two events ends nothing
+AFTER_LIST = re.compile(rb'\s*(?:,\s*"|[}\[]|\{(?!\s*' + KEYS + rb")|\Z)")
 NO_NUMBER = re.compile(rb"([:\[,]\s*)[-+]?(?:NaN|nan|Infinity|inf)(?=\s*[,}\]])")
 ESCAPE = re.compile(rb'\\(u[0-9a-fA-F]{4}|["\\/bfnrt]|)')
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+BETWEEN = re.compile(rb'\}\s{0,8},?\s{0,8}\]?\s{0,8},?\s{0,8}\{(?=\s{0,8}")')
 QUOTE = re.compile(rb'(?<!\\)"')
 AFTER_KEY = re.compile(rb"\s{0,64}:")
 AFTER_VALUE = re.compile(rb'\s{0,64}(?:,\s{0,64}"[^"]{1,64}"\s{0,64}:|[}\]]\s{0,64}(?:[,}\]]|\Z))')
@@ -148,14 +150,14 @@ def clean(piece: bytes) -> bytes:
 
 
 def _requote(piece: bytes) -> bytes:
-    """Quotes inside of texts escaped, commas between events mended."""
+    """Quotes inside of texts escaped, commas and brackets between events mended."""
     text = clean(piece)
     at, parts = 0, list[bytes]()
     for inner in _inner_quotes(text):
         parts += [text[at:inner], b"\\"]
         at = inner
     text = b"".join([*parts, text[at:]])
-    text = re.sub(rb'\}\s*\{(?=\s*")', b"},{", text)
+    text = BETWEEN.sub(b"},{", text)
     return re.sub(rb",\s*(?=[,\]]|\Z)", b"", text)
 
 
@@ -176,9 +178,13 @@ def _lenient(item: dict[str, Any]) -> Event:
     """An event from values of any type."""
     args = item.get("args")
     return Event(
-        **{key: _text(item.get(key)) for key in ("ph", "cat", "name")},
-        **{key: _identity(item.get(key)) for key in ("pid", "tid")},
-        **{key: Raw(str(item.get(key)).encode()) for key in ("ts", "dur")},
+        ph=_text(item.get("ph")),
+        cat=_text(item.get("cat")),
+        name=_text(item.get("name")),
+        pid=_identity(item.get("pid")),
+        tid=_identity(item.get("tid")),
+        ts=Raw(str(item.get("ts")).encode()),
+        dur=Raw(str(item.get("dur")).encode()),
         args=_args(args) if isinstance(args, dict) else NO_ARGS,
     )
 

@@ -14,7 +14,7 @@ gives the rest of it back. The end of the list is found by the reader too.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,7 +46,7 @@ class Frames:
         for block in self._blocks:
             self._buffer += block
             text = self._buffer.lstrip()
-            if text[:1] == b"[":
+            if text.startswith(b"["):
                 return self._take(len(self._buffer) - len(text) + 1)[:0]
             if found := LIST.search(self._buffer):
                 return self._take(found.end())
@@ -114,11 +114,8 @@ def last_border(text: bytearray, floor: int = 0) -> tuple[int, int] | None:
     window = 4096
     while True:
         low = max(len(text) - window, floor)
-        found = None
-        for found in BORDER.finditer(text, low):
-            pass
-        if found is not None:
-            return found.start() + 1, found.end()
+        if found := deque(BORDER.finditer(text, low), maxlen=1):
+            return found[0].start() + 1, found[0].end()
         if low == floor:
             return None
         window *= 8

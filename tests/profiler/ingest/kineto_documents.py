@@ -1,7 +1,7 @@
 """Small Kineto traces as text, and what stepprof reads from them.
 
-    loaded = load(tmp_path, document(call(1), kernel(10)))
-    loaded.counts, loaded.codes
+loaded = load(tmp_path, document(call(1), kernel(10)))
+loaded.counts, loaded.codes
 """
 
 import json
@@ -24,7 +24,7 @@ def call(correlation: int, ts: Any = 1.0, name: str = "cudaLaunchKernel", **fiel
     return event("cuda_runtime", name, ts, args={"cbid": 211, "correlation": correlation}, **fields)
 
 
-def kernel(ts: Any, dur: Any = 1.0, name: str = "gemm", correlation: int = 1, **args: Any) -> dict[str, Any]:
+def kernel(ts: Any, dur: Any = 1.0, name: str = "gemm", correlation: Any = 1, **args: Any) -> dict[str, Any]:
     more = {"device": 0, "context": 1, "stream": 7, "correlation": correlation, "grid": [2, 3, 4], "block": [32, 1, 1]}
     return event("kernel", name, ts, dur, pid=0, tid=7, args=more | args)
 
@@ -56,7 +56,9 @@ class Loaded:
     @property
     def kernels(self) -> list[tuple[Any, ...]]:
         """(name, start, end) of the kernels."""
-        return self.store.rows("SELECT text, start_ns, end_ns FROM op JOIN name USING (name_id) ORDER BY start_ns, text")
+        return self.store.rows(
+            "SELECT text, start_ns, end_ns FROM op JOIN name USING (name_id) ORDER BY start_ns, text"
+        )
 
 
 def load(folder: Path, content: str | bytes, name: str = "trace.json") -> Loaded:

@@ -3,6 +3,7 @@
 import gzip
 import json
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -51,8 +52,9 @@ def test_lists_of_objects_inside_events_are_not_events(tmp_path):
 
 
 def test_an_op_keeps_what_is_said_of_it(tmp_path):
-    args = {"registers per thread": 40, "shared memory": 49152, "graph id": 5, "graph node id": 77}
-    loaded = load(tmp_path, document(call(1), kernel(10, **args), kernel(12, **{"graph id": 0, "graph node id": 0})))
+    args: dict[str, Any] = {"registers per thread": 40, "shared memory": 49152, "graph id": 5, "graph node id": 77}
+    no_graph: dict[str, Any] = {"graph id": 0, "graph node id": 0}
+    loaded = load(tmp_path, document(call(1), kernel(10, **args), kernel(12, **no_graph)))
     columns = "device, context, stream, correlation, process, grid_x, grid_y, grid_z, block_x, registers, shared_bytes"
     rows = loaded.store.rows(f"SELECT {columns}, graph_id, graph_node, origin_node FROM op ORDER BY start_ns")
     assert rows == [
@@ -62,7 +64,15 @@ def test_an_op_keeps_what_is_said_of_it(tmp_path):
 
 
 def test_copies_and_memsets(tmp_path):
-    peer = {"fromDevice": 0, "inDevice": 0, "toDevice": 1, "inContext": 3, "stream": 22, "correlation": 1, "bytes": 4096}
+    peer = {
+        "fromDevice": 0,
+        "inDevice": 0,
+        "toDevice": 1,
+        "inContext": 3,
+        "stream": 22,
+        "correlation": 1,
+        "bytes": 4096,
+    }
     here = {"device": 1, "context": 2, "stream": 7, "correlation": 1, "bytes": 8}
     loaded = load(
         tmp_path,
@@ -159,7 +169,9 @@ def test_ops_belong_to_the_process_of_their_call(tmp_path):
 
 
 def test_one_caller_owns_every_op(tmp_path):
-    loaded = load(tmp_path, document(kernel(9, correlation=8), event("user_annotation", "a", 0, pid=50), call(1), kernel(10)))
+    loaded = load(
+        tmp_path, document(kernel(9, correlation=8), event("user_annotation", "a", 0, pid=50), call(1), kernel(10))
+    )
     assert loaded.store.rows("SELECT DISTINCT process FROM op") == [(PID,)]
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import resource
 import zlib
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,7 @@ LOADS = {
     "missing comma": (GOOD.replace("}}, {", "}} {", 1), (2, 1, 0), {"event_repaired": 1}),
     "double comma": (GOOD.replace("}}, {", "}},, {", 1), (2, 1, 0), {"event_repaired": 1}),
     "trailing comma": (GOOD.replace("}}]", "}},]"), (2, 1, 0), {"event_repaired": 1}),
+    "bracket between events": (GOOD.replace("}}, {", "}}, ] {", 1), (2, 1, 0), {"event_repaired": 1}),
     "two documents": (GOOD + "\n" + GOOD, (2, 1, 0), {"second_document": 1}),
     "two lists": (json.dumps([kernel(1)]) * 2, (1, 0, 0), {"second_document": 1}),
     "nested 100,000 deep": (nested(100_000), (2, 0, 0), {"event_lost": 1}),
@@ -71,7 +73,8 @@ LOADS = {
         (1, 1, 0),
         {},
     ),
-    "numbers too large": (document(call(1), kernel(10, stream=10**40, grid=[10**12, 1, 1])), (1, 1, 0), {}),
+    "numbers too large": (document(call(1), kernel(10, stream=10**40, device=10**12, grid=[10**12, 1, 1])), (1, 1, 0), {}),
+    "zero byte in a name": (document(call(1), kernel(10, name="a\0b")), (1, 1, 0), {}),
     "end without begin": (
         document(kernel(10), {"ph": "E", "pid": 1, "tid": 1, "ts": 3}),
         (1, 0, 0),
@@ -112,7 +115,7 @@ def test_mended_names(tmp_path, raw, read):
 
 
 def test_begin_and_end_nest_on_their_thread(tmp_path):
-    def mark(ph: str, ts: float, tid: int, **more: str) -> dict[str, object]:
+    def mark(ph: str, ts: float, tid: int, **more: str) -> dict[str, Any]:
         return {"ph": ph, "pid": PID, "tid": tid, "ts": ts, "cat": "user_annotation"} | more
 
     events = [
@@ -124,7 +127,9 @@ def test_begin_and_end_nest_on_their_thread(tmp_path):
         mark("E", 10, 2),
     ]
     loaded = load(tmp_path, document(*events))
-    rows = loaded.store.rows("SELECT text, thread, start_ns, end_ns FROM range JOIN name USING (name_id) ORDER BY start_ns")
+    rows = loaded.store.rows(
+        "SELECT text, thread, start_ns, end_ns FROM range JOIN name USING (name_id) ORDER BY start_ns"
+    )
     assert rows == [("outer", 1, 1001, 9000), ("other", 2, 2000, 10000), ("inner", 1, 3000, 4250)]
 
 
@@ -134,18 +139,19 @@ def test_every_second_event_broken(tmp_path):
     assert (loaded.counts[0], loaded.codes) == (2_000, {"event_repaired": 1_000})
 
 
-WAY_OUT = (
-    "give an nsys SQLite export (.sqlite, .sqlite.gz), a torch.profiler trace (.json, .json.gz) or a run file (.duckdb)."
-)
+WAY_OUT = "give an nsys SQLite export (.sqlite, .sqlite.gz), a torch.profiler trace (.json, .json.gz) or a run file (.duckdb)."
 REFUSED = {
     "empty": (b"", f"is empty: {WAY_OUT}"),
     "blank": (b" \n\t", f"is empty: {WAY_OUT}"),
     "empty gzip": (gzip.compress(b""), f"is empty: {WAY_OUT}"),
     "web page": (b"<!DOCTYPE html><html>", f"is a web page: {WAY_OUT}"),
     "text": (b"hello", f"is not a trace that stepprof reads: {WAY_OUT}"),
-    "zeros": (bytes(4096), f"is empty: {WAY_OUT}"),
+    "zeros": (bytes(4096), f"is not a trace that stepprof reads: {WAY_OUT}"),
     "other JSON": (b'{"a": 1}', "holds no list of trace events: give a trace of torch.profiler."),
-    "events that are no list": (b'{"traceEvents": 3}', "holds no list of trace events: give a trace of torch.profiler."),
+    "events that are no list": (
+        b'{"traceEvents": 3}',
+        "holds no list of trace events: give a trace of torch.profiler.",
+    ),
     "cut before the first event": (b'{"traceEvents": [', "holds no readable event: record or copy the trace again."),
     "cut in the first event": (b'[{"ph": "X", "na', "holds no readable event: record or copy the trace again."),
     "only scalars": (b"[1, 2, 3]", "holds no readable event: record or copy the trace again."),
@@ -161,7 +167,9 @@ def test_refused_in_one_sentence(tmp_path, case):
         load(tmp_path, content)
     path = tmp_path / "trace.json"
     damaged = "is a damaged gzip file"
-    assert str(refused.value) == f"{path} {sentence}" if sentence else str(refused.value).startswith(f"{path} {damaged}")
+    assert (
+        str(refused.value) == f"{path} {sentence}" if sentence else str(refused.value).startswith(f"{path} {damaged}")
+    )
     assert not list(tmp_path.glob("*.duckdb*"))
 
 
