@@ -10,7 +10,6 @@ that are no integers of their column's size become NULL.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import defaultdict
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,15 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from stepprof.profiler.ingest.kineto_events import MISSING, Ints, exact_ns, floats_to_ns
+from stepprof.profiler.ingest.kineto_forms import Forms, number, sized
 from stepprof.profiler.store import Store
 
 BATCH = 1 << 16
-UNKNOWN_DEVICE = -1
-INT32_MAX = (1 << 31) - 1
-WIDE = {"context", "stream", "correlation", "graph_id", "graph_node", "shared", "bytes", "thread", "op_id"}
-SIZES = {"grid", "block"}
-ZERO_IS_NONE = {"graph_id", "graph_node"}
-DIGITS = re.compile(r"-?\d+\s*$")
 
 _OP = """
 INSERT INTO op BY NAME SELECT '{activity}'::activity AS activity, op_id, process, device, context, stream, correlation,
@@ -75,18 +69,19 @@ class Times:
 
 
 class Columns:
-    """Values of one kind of row by column; `flat` holds three sizes a row."""
+    """Values of one kind of row by column; a column `form` stands for those of Forms."""
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
         self.starts, self.durations = Times(), Times()
+        self.forms = Forms()
         self.values: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def extend(self, **columns: list[Any]) -> None:
-        """Append the values of some columns, one a row; three a row for sizes."""
+        """Append the values of some columns, one a row."""
         for key, values in columns.items():
             try:
                 self.values[key].fromlist(values)  # all or none
@@ -101,21 +96,18 @@ class Columns:
     def take(self, first_id: int, process: int) -> pa.Table:
         """All rows as a table, and none left."""
         ts, dur = self.starts.take(), self.durations.take()
-        arrays: dict[str, pa.Array] = {}
-        for key, values in self.values.items():
-            column = np.frombuffer(values, dtype=np.int64)
-            if key in SIZES:
-                arrays |= {f"{key}_{axis}": _column(key, column[at::3]) for at, axis in enumerate("xyz")}
-            else:
-                arrays[key] = _column(key, column)
-        if "device" in arrays:
-            arrays["device"] = arrays["device"].fill_null(UNKNOWN_DEVICE)
+        columns = {key: sized(key, np.frombuffer(values, dtype=np.int64)) for key, values in self.values.items()}
+        if "form" in columns:
+            forms = columns.pop("form")
+            columns |= {key: values[forms] for key, values in self.forms.columns().items()}
+        arrays = {key: pa.array(values, mask=values == MISSING) for key, values in columns.items()}
         arrays["op_id"] = pa.array(np.arange(first_id, first_id + len(ts)))
         arrays.setdefault("process", pa.array(np.full(len(ts), process)))
         bad = (ts == MISSING) | (dur == MISSING)
         arrays["start_ns"] = pa.array(ts, mask=ts == MISSING)
         arrays["end_ns"] = pa.array(np.where(bad, 0, ts) + np.where(bad, 0, dur), mask=bad)
         self.values.clear()
+        self.forms = Forms()
         return pa.table(arrays)
 
 
@@ -163,20 +155,3 @@ class Loader:
     def _wait(self) -> None:
         if self._loading is not None:
             self._loading.result()
-
-
-def number(value: int | str) -> int:
-    """An integer, or the one a text ends with ("stream 7"); MISSING where there is none or it is too large."""
-    if isinstance(value, str):
-        digits = DIGITS.search(value[-24:])
-        value = int(digits[0]) if digits else MISSING
-    return value if abs(value) < 1 << 63 else MISSING
-
-
-def _column(key: str, values: Ints) -> pa.Array:
-    absent = values == MISSING
-    if key in ZERO_IS_NONE:
-        absent |= values == 0
-    if key not in WIDE:
-        absent |= np.abs(values) > INT32_MAX
-    return pa.array(np.ascontiguousarray(values), mask=absent)

@@ -17,8 +17,8 @@ import msgspec
 import pyarrow as pa
 
 from stepprof.profiler.errors import InputError
-from stepprof.profiler.ingest.kineto_columns import INT32_MAX
 from stepprof.profiler.ingest.kineto_events import BROKEN
+from stepprof.profiler.ingest.kineto_forms import INT32_MAX
 from stepprof.profiler.ingest.kineto_rows import RECORD, WAIT, Rows
 from stepprof.profiler.ingest.kineto_salvage import clean, document_end
 from stepprof.profiler.ingest.kineto_stream import Frames

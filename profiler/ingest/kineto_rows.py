@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from itertools import chain
 from types import TracebackType
 
-from stepprof.profiler.ingest.kineto_columns import Columns, Loader, number
+from stepprof.profiler.ingest.kineto_columns import Columns, Loader
 from stepprof.profiler.ingest.kineto_events import MISSING, Event
+from stepprof.profiler.ingest.kineto_forms import form_keys, number
 from stepprof.profiler.ingest.kineto_pairs import Pairs
 from stepprof.profiler.store import Store
 
@@ -104,17 +104,12 @@ class Rows:
             self._handlers.get(event.cat, self._ranges)([event])
 
     def _gpu(self, columns: Columns, events: list[Event]) -> None:
-        """What all GPU rows have; device, context and stream where the arguments lack them."""
-        args = [event.args for event in events]
-        device, context, stream = [a.device for a in args], [a.context for a in args], [a.stream for a in args]
-        if MISSING in device:
-            device = [_first(e.args.device, e.args.in_device, number(e.pid), 0) for e in events]
-        if MISSING in context:
-            context = [_first(a.context, a.in_context) for a in args]
-        if MISSING in stream:
-            stream = [_first(e.args.stream, number(e.tid)) for e in events]
-        columns.extend(device=device, context=context, stream=stream, correlation=[a.correlation for a in args])
-        columns.extend(graph_id=[a.graph_id for a in args], graph_node=[a.graph_node for a in args])
+        """What all GPU rows have."""
+        columns.extend(
+            form=[*map(columns.forms.__getitem__, form_keys(events))],
+            correlation=[event.args.correlation for event in events],
+            graph_node=[event.args.graph_node for event in events],
+        )
         self._timed(columns, events, [event.name for event in events])
 
     def _timed(self, columns: Columns, events: list[Event], names: list[str]) -> None:
@@ -123,13 +118,6 @@ class Rows:
 
     def _kernels(self, events: list[Event]) -> None:
         self._gpu(self._loader.kernels, events)
-        args = [event.args for event in events]
-        self._loader.kernels.extend(
-            registers=[a.registers for a in args],
-            shared=[a.shared for a in args],
-            grid=[*chain.from_iterable([a.grid for a in args])],
-            block=[*chain.from_iterable([a.block for a in args])],
-        )
 
     def _memcpys(self, events: list[Event]) -> None:
         self._gpu(self._loader.memcpys, events)
@@ -182,11 +170,6 @@ class Rows:
 
     def _event_records(self, events: list[Event]) -> None:
         self.records += [_row(event, RECORD) for event in events]
-
-
-def _first(*values: int | str) -> int | str:
-    """The first value that is there."""
-    return next((value for value in values if value != MISSING), MISSING)
 
 
 def _copy_kind(name: str) -> int:
