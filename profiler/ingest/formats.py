@@ -1,4 +1,4 @@
-"""What kind of file this is, from its first bytes, and gzip taken off.
+"""What kind of file this is, from its first bytes, and gzip taken off where the reader needs that.
 
 with opened(path) as source: source.format, source.path
 """
@@ -15,17 +15,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.gzip_stream import GZIP_MAGIC
 
-GZIP_MAGIC = b"\x1f\x8b"
 SQLITE_MAGIC = b"SQLite format 3\x00"
 DUCKDB_MAGIC = b"DUCK"  # at byte 8
-RUN_FILE, NSYS_SQLITE = "run", "nsys-sqlite"
-READABLE = "an nsys SQLite export (.sqlite, .sqlite.gz) or a run file (.duckdb)"
+RUN_FILE, NSYS_SQLITE, KINETO_JSON = "run", "nsys-sqlite", "kineto-json"
+READABLE = (
+    "an nsys SQLite export (.sqlite, .sqlite.gz), a torch.profiler trace (.json, .json.gz) or a run file (.duckdb)"
+)
+HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True)
 class Source:
-    """A trace file ready to be read: its format and the path of its plain bytes."""
+    """A trace file ready to be read: its format and its path (JSON may still be gzip)."""
 
     format: str
     path: Path
@@ -33,14 +36,16 @@ class Source:
 
 @contextmanager
 def opened(path: Path) -> Generator[Source]:
-    """The file as a Source; a gzip file is unpacked to a temporary one for the time of the block."""
+    """The file as a Source; a gzip file that is no JSON is unpacked to a temporary one for the time of the block."""
     head = _head(path)
-    if not head.startswith(GZIP_MAGIC):
-        yield Source(_format(path, head), path)
+    packed = head.startswith(GZIP_MAGIC)
+    form = _format(path, _unpacked_head(path) if packed else head)
+    if not packed or form == KINETO_JSON:
+        yield Source(form, path)
         return
     with tempfile.NamedTemporaryFile(prefix="stepprof-", suffix=".unpacked") as plain:
         _unpack(path, Path(plain.name))
-        yield Source(_format(path, _head(Path(plain.name))), Path(plain.name))
+        yield Source(form, Path(plain.name))
 
 
 def is_run_file(path: Path) -> bool:
@@ -53,7 +58,16 @@ def _format(path: Path, head: bytes) -> str:
         return NSYS_SQLITE
     if head[8:12] == DUCKDB_MAGIC:
         return RUN_FILE
-    what = "is empty" if not head else "is not a trace that stepprof reads"
+    text = head.translate(None, b"\xef\xbb\xbf\xff\xfe\0").lstrip()  # without byte order marks, UTF-16 as ASCII
+    if text[:1] in (b"{", b"[") and not head.startswith(b"\0\0"):
+        return KINETO_JSON
+    what = (
+        "is empty"
+        if not head.strip()
+        else "is a web page"
+        if text[:1] == b"<"
+        else "is not a trace that stepprof reads"
+    )
     raise InputError(f"{path} {what}: give {READABLE}.")
 
 
@@ -62,9 +76,17 @@ def _head(path: Path) -> bytes:
         if path.exists() and not path.is_file():
             raise InputError(f"{path} is not a regular file: give {READABLE}.")
         with path.open("rb") as file:
-            return file.read(16)
+            return file.read(HEAD_BYTES)
     except OSError as fault:
         raise InputError(f"{path} cannot be read ({fault.strerror}): check the path.") from None
+
+
+def _unpacked_head(path: Path) -> bytes:
+    try:
+        with gzip.open(path, "rb") as packed:
+            return packed.read1(HEAD_BYTES)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as fault:
+        raise InputError(f"{path} is a damaged gzip file ({fault}): copy or export it again.") from None
 
 
 def _unpack(path: Path, plain: Path) -> None:

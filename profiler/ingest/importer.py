@@ -17,13 +17,14 @@ import pyarrow as pa
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.edges import load_edges
 from stepprof.profiler.ingest.facts import load_costs, load_facts
-from stepprof.profiler.ingest.formats import NSYS_SQLITE, Source, opened
+from stepprof.profiler.ingest.formats import KINETO_JSON, NSYS_SQLITE, Source, opened
+from stepprof.profiler.ingest.kineto import load_kineto
 from stepprof.profiler.ingest.nsys_load import load_nsys
 from stepprof.profiler.ingest.sqlite_reader import SqliteExport, reason
 from stepprof.profiler.store import Store, create
 
 CLEAN_SQL = Path(__file__).with_name("clean.sql")
-TOOLS = {NSYS_SQLITE: "nsys"}
+TOOLS = {NSYS_SQLITE: "nsys", KINETO_JSON: "torch.profiler"}
 # what a file that breaks off, or holds values that nothing can mean, raises while its rows are read
 DAMAGE = (duckdb.InvalidInputException, duckdb.DataError, duckdb.IntegrityError, pa.ArrowInvalid, adbc.Error, OSError)
 
@@ -50,7 +51,7 @@ def import_run(trace: Path, out: Path, extras: Extras, force: bool = False) -> N
         if source.format not in TOOLS:
             raise InputError(f"{trace} is a run file already: use it as it is.")
         _identify(store, trace, source)
-        _read(store, trace, source)
+        READERS[source.format](store, trace, source)
         store.con.execute(CLEAN_SQL.read_text())
         _add(store, extras)
 
@@ -85,7 +86,7 @@ def _identify(store: Store, trace: Path, source: Source) -> None:
     store.con.executemany("INSERT INTO run VALUES (?, ?)", list(facts.items()))
 
 
-def _read(store: Store, trace: Path, source: Source) -> None:
+def _read_nsys(store: Store, trace: Path, source: Source) -> None:
     export = SqliteExport(source.path, shown=trace)
     try:
         load_nsys(export, store)
@@ -93,6 +94,13 @@ def _read(store: Store, trace: Path, source: Source) -> None:
         raise InputError(f"{trace} is damaged ({reason(fault)}): run nsys export again.") from None
     finally:
         export.close()
+
+
+def _read_kineto(store: Store, trace: Path, source: Source) -> None:
+    load_kineto(trace, store)
+
+
+READERS = {NSYS_SQLITE: _read_nsys, KINETO_JSON: _read_kineto}
 
 
 def _add(store: Store, extras: Extras) -> None:

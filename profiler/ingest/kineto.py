@@ -1,0 +1,59 @@
+"""A Kineto JSON trace (torch.profiler, vLLM, SGLang, TensorRT-LLM) -> the rows of a run file.
+
+    load_kineto(path, store)
+
+The file is read as a stream: blocks of text, chunks of whole events, typed structs,
+Arrow batches. Times stay as recorded, relative to the base time, which becomes the
+epoch of the clock. Left out: operators (cpu_op), Python calls, flows (the correlation
+id joins calls and ops), GPU copies of annotations (they are not work).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from stepprof.profiler.ingest.kineto_bytes import utf8_blocks
+from stepprof.profiler.ingest.kineto_events import BROKEN, Event, EventDecoder
+from stepprof.profiler.ingest.kineto_finish import finish
+from stepprof.profiler.ingest.kineto_rows import Rows
+from stepprof.profiler.ingest.kineto_salvage import Mended, list_end, mend
+from stepprof.profiler.ingest.kineto_stream import Frames
+from stepprof.profiler.store import Store
+
+
+def load_kineto(path: Path, store: Store) -> None:
+    """Fill `store` from a plain or gzip trace; InputError where the file holds no events at all."""
+    notes: Counter[str] = Counter()
+    frames = Frames(utf8_blocks(path, notes), path, notes)
+    with Rows(store, notes) as rows:
+        for events in read_events(frames, notes):
+            rows.add(events)
+    finish(path, store, frames, rows, notes)
+
+
+def read_events(frames: Frames, notes: Counter[str]) -> Iterator[list[Event]]:
+    """All events of a document in order, chunk by chunk."""
+    decoder = EventDecoder()
+    for chunk in frames:
+        read = _read_chunk(chunk, decoder, notes)
+        notes["events"] += len(read.events)
+        yield read.events
+        if read.closed:
+            frames.close(read.rest)
+        elif read.rest and not frames.last:
+            frames.give_back(read.rest)
+    if not frames.closed:
+        notes["truncated"] += 1
+
+
+def _read_chunk(chunk: bytes, decoder: EventDecoder, notes: Counter[str]) -> Mended:
+    text = b"[" + chunk + b"]"
+    try:
+        return Mended(decoder.decode(text))
+    except BROKEN as fault:
+        end = list_end(text, fault)
+    if end is not None:
+        return Mended(decoder.decode(text[:end]), text[end:-1], closed=True)
+    return mend(chunk, decoder, notes)
