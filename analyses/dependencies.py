@@ -81,6 +81,7 @@ def dependencies(store: Store, ops: Ops, use_edges: bool = True) -> Dependencies
     _offer_stream_order(ops, best, head, last_of_launch)
     _offer_events(store, ops, best, head, last_of_launch)
     _offer_synchronized(store, ops, best, head)
+    _share_among_heads(ops, best, head)
     alone = np.flatnonzero(best.predecessor == UNKNOWN)
     best.offer(alone, ended_before(ops, np.arange(len(ops)), ops.start[alone], alone), INFERRED)
     return Dependencies(best.predecessor, best.source, best.programmatic, head, edges.contradicted)
@@ -160,6 +161,7 @@ def _offer_stream_order(ops: Ops, best: _Best, head: Bools, last_of_launch: Ints
         return
     stream, launch = ops.stream[order], ops.launch[order]
     new = np.concatenate([[True], (stream[1:] != stream[:-1]) | (launch[1:] != launch[:-1])])
+    new |= ~ops.launches.graph[launch]  # one call may issue several ops, a copy in pieces
     run_start = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
     before = run_start - 1
     same = (before >= 0) & (stream[np.maximum(before, 0)] == stream)
@@ -208,3 +210,13 @@ def _offer_synchronized(store: Store, ops: Ops, best: _Best, head: Bools) -> Non
         target, at = target[at >= 0], at[at >= 0]
         among = np.flatnonzero(ops.process == process)
         best.offer(target, ended_before(ops, among, ends[at]), ORDERED)
+
+
+def _share_among_heads(ops: Ops, best: _Best, head: Bools) -> None:
+    """A graph starts as a whole: what one of its first nodes waited for, they all did."""
+    heads = np.flatnonzero(head & ops.in_graph)
+    known = heads[best.predecessor[heads] != UNKNOWN]
+    known = known[np.argsort(best.end[best.predecessor[known]], kind="stable")]
+    latest = np.full(len(ops.launches.graph), UNKNOWN, dtype=np.int64)
+    latest[ops.launch[known]] = best.predecessor[known]
+    best.offer(heads, latest[ops.launch[heads]], ORDERED)

@@ -99,8 +99,11 @@ def test_several_synchronizing_calls_in_one_gap():
 
 @pytest.mark.parametrize("elsewhere", [{"thread": 2}, {"process": 1}], ids=["another thread", "another process"])
 def test_another_threads_synchronizing_call_is_not_ours(elsewhere):
+    """Our own thread waited from 41 to 43 only."""
     trace = after_p(TraceBuilder()).api("cudaDeviceSynchronize", 10, 45, **elsewhere)
-    assert between(trace.kernel("x", 60, 75, call=(50, 52))) == [("host", 40, 50), ("launch", 50, 60)]
+    trace.api("cudaDeviceSynchronize", 41, 43).kernel("x", 60, 75, call=(50, 52))
+
+    assert between(trace) == [("host", 40, 41), ("sync", 41, 43), ("host", 43, 50), ("launch", 50, 60)]
 
 
 # --- two cards --------------------------------------------------------------------------
@@ -161,6 +164,13 @@ def test_a_spin_wait_that_starts_before_its_dependency_ended_counts_from_that_en
     assert gaps(found)[2:-1] == [("wait", 40, 60), ("in_graph", 60, 61)]
 
 
+def test_a_spin_wait_of_no_step_is_other_step():
+    trace = TraceBuilder().range("step/0", 0, 100).kernel("a", 20, 30, call=(5, 6))
+    trace.kernel(SPIN, 30, 50, call=(7, 8), thread=2).kernel("b", 50, 70, call=(9, 10))
+
+    assert gaps(account(trace))[2:-1] == [("other_step", 30, 50)]
+
+
 def test_a_spin_wait_that_is_hidden_is_no_gap():
     trace = TraceBuilder().range("step/0", 0, 100)
     trace.kernel("a", 20, 60, call=(5, 6)).kernel(SPIN, 20, 50, call=(7, 8), stream=8)
@@ -172,14 +182,15 @@ def test_a_spin_wait_that_is_hidden_is_no_gap():
 
 
 def test_the_part_of_a_gap_in_which_only_other_ops_run_is_other_step():
-    """Strays, called by another thread on other streams, run in 43–46, 45–48 and 55–70."""
+    """Strays, called by another thread on other streams, run in 30–41, 43–46, 45–48 and 55–70."""
     trace = after_p(TraceBuilder()).kernel("x", 60, 75, call=(30, 31))
-    for stream, start, end in ((8, 43, 46), (9, 45, 48), (10, 55, 70)):
+    for stream, start, end in ((8, 30, 41), (9, 43, 46), (10, 45, 48), (11, 55, 70)):
         trace.kernel("stray", start, end, call=(1, 2), thread=2, stream=stream)
 
-    # 3 queue + 5 other + 7 queue + 5 other = 20
+    # 1 other + 2 queue + 5 other + 7 queue + 5 other = 20
     assert between(trace) == [
-        ("launch_queue", 40, 43),
+        ("other_step", 40, 41),
+        ("launch_queue", 41, 43),
         ("other_step", 43, 48),
         ("launch_queue", 48, 55),
         ("other_step", 55, 60),

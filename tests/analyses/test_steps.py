@@ -157,6 +157,16 @@ def test_another_threads_capture_excuses_no_lost_launch():
     assert found.steps.flags == [["launches_lost"]]
 
 
+def test_captures_on_two_threads_end_each_for_itself():
+    """Thread 2's capture, begun first, ends while thread 1 still captures."""
+    trace = TraceBuilder().range("step/0", 0, 100).kernel("a", 20, 30, call=(5, 6))
+    trace.api("cudaStreamBeginCapture", 38, 39, thread=2).api("cudaStreamBeginCapture", 40, 41)
+    trace.api("cudaStreamEndCapture", 42, 43, thread=2).api("cudaLaunchKernel", 44, 45, correlation=99)
+    found = account(trace.api("cudaStreamEndCapture", 50, 51))
+
+    assert found.steps.flags == [[]]
+
+
 def replays(*nodes: tuple[int, ...]) -> TraceBuilder:
     """One step a replay, of the nodes given."""
     trace = TraceBuilder()
@@ -184,6 +194,11 @@ def test_a_smaller_graph_is_no_short_replay():
 def test_replays_that_lost_different_ops_are_one_graph():
     """Replay 1 kept nodes 1 and 2, replay 2 kept 2 and 3; the fullest shows that each lacks one."""
     assert short_replays(load_ops(replays((1, 2, 3), (1, 2), (2, 3)).store())).tolist() == [1, 2]
+
+
+def test_replays_are_one_graph_over_links_of_common_nodes():
+    """No replay is whole: 1 2 and 2 3 share node 2, 2 3 and 3 4 5 share node 3."""
+    assert short_replays(load_ops(replays((1, 2), (2, 3), (3, 4, 5)).store())).tolist() == [0, 1]
 
 
 def test_whole_replays_are_not_flagged():

@@ -266,6 +266,43 @@ def test_a_graph_is_over_when_its_last_op_is():
     assert exposed(found) == {"a": 10, "s": 20, "b": 5}
 
 
+def test_ops_of_one_call_follow_each_other_on_their_stream():
+    """A copy in two pieces under one correlation, no graph."""
+    trace = TraceBuilder().range("step/0", 0, 100).kernel("p", 20, 40, call=(1, 2))
+    trace.api("cudaMemcpyAsync", 3, 4, correlation=99)
+    trace.memcpy("Host-to-Device", 42, 50, correlation=99).memcpy("Host-to-Device", 52, 60, correlation=99)
+    found = account(trace)
+
+    # 1 + 19 + 20 p + 2 + 8 + 2 + 8 + 40 = 100
+    copy = "[CUDA memcpy Host-to-Device]"
+    assert on_path(found) == [("p", 20, 40), (copy, 42, 50), (copy, 52, 60)]
+    assert gaps(found)[2:-1] == [("launch_queue", 40, 42), ("launch_queue", 50, 52)]
+
+
+def two_roots(trace: TraceBuilder) -> TraceBuilder:
+    """A graph whose first nodes are r on card 0 and s on card 1, joined by j."""
+    graph = trace.graph_launch(call=(15, 16)).kernel("r", 63, 64, node=1).kernel("s", 64, 80, node=2, device=1)
+    graph.kernel("j", 82, 90, node=3)
+    return trace.edge(1, 3).edge(2, 3)
+
+
+def test_all_first_nodes_of_a_graph_follow_the_launch_before_it():
+    trace = TraceBuilder().range("step/0", 0, 100).kernel("old", 1, 2, call=(0, 1), device=1)
+    found = account(two_roots(trace.kernel("p", 20, 60, call=(3, 4))))
+
+    assert waited_for(found)["s"] == waited_for(found)["r"] == ("p", "ordered")
+    # 3 host + 17 launch + 40 p + 4 wait + 16 s + 2 wait + 8 j + 10 = 100
+    assert gaps(found)[2:] == [("sidecar_wait", 60, 64), ("sidecar_wait", 80, 82), ("sync", 90, 100)]
+
+
+def test_all_first_nodes_of_a_graph_wait_for_its_streams_event():
+    trace = TraceBuilder().range("step/0", 0, 100).kernel("old", 1, 2, call=(0, 1), device=1)
+    trace.kernel("a", 3, 30, call=(3, 4)).kernel("p", 20, 60, call=(5, 6), stream=8)
+    found = account(two_roots(trace.event_record(8, 1, at=(7, 8)).event_wait(7, 1, at=(9, 10))))
+
+    assert waited_for(found)["s"] == waited_for(found)["r"] == ("p", "ordered")
+
+
 # --- other steps' ops, edges of the window, odd ops --------------------------------------
 
 
@@ -312,6 +349,17 @@ def test_an_op_over_the_windows_end_is_clipped():
     assert gaps(found) == [("host", 40, 50), ("launch", 50, 60)]
     assert found.steps.flags == [["clipped"], []]
     assert on_path(found, 1) == [("b", 110, 120)]
+
+
+def test_an_own_op_that_starts_as_the_window_ends_is_not_its_last():
+    """z of step 0 starts at 110, with step 1's first op, and follows y on its stream."""
+    trace = TraceBuilder().range("step/0", 0, 100).range("step/1", 100, 200)
+    trace.kernel("a", 20, 60, call=(5, 6)).kernel("y", 22, 25, call=(7, 8), stream=8)
+    trace.kernel("z", 110, 120, call=(9, 10), stream=8).kernel("b", 110, 130, call=(101, 102))
+    found = account(trace)
+
+    # 40 a + 50 sync = 90 = 110 - 20
+    assert (on_path(found), gaps(found)) == ([("a", 20, 60)], [("sync", 60, 110)])
 
 
 def test_a_step_without_ops_is_one_gap():
