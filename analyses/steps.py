@@ -135,7 +135,13 @@ def make_steps(ops: Ops, grouping: Grouping) -> Steps:
         windows=windows,
         of_op=of_op,
         flags=flags,
+        warnings=_clipped(int(windows.clipped.sum())),
     )
+
+
+def _clipped(count: int) -> list[dict[str, object]]:
+    text = f"{count} ops reach over the edge of their step's window; only what lies inside is counted."
+    return [{"code": "op_clipped", "count": count, "text": text}] if count else []
 
 
 def _flag_incomplete(count: Ints, flags: list[list[str]]) -> None:
