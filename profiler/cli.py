@@ -16,7 +16,8 @@ from typing import Annotated, Literal
 import typer
 
 from stepprof.analyses.attribution import Attribution, Question, attribute
-from stepprof.analyses.breakdown import By, breakdown
+from stepprof.analyses.breakdown import breakdown
+from stepprof.analyses.breakdown_result import By
 from stepprof.analyses.role_table import role_table
 from stepprof.analyses.selection import chosen_steps
 from stepprof.profiler.demo import demo_run

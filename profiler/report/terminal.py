@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from stepprof.analyses.breakdown import Breakdown, Row
+from stepprof.analyses.breakdown_result import Breakdown, Row
 from stepprof.analyses.role_table import NamedRole
 from stepprof.analyses.short_names import short_name
 from stepprof.analyses.steps import Steps
