@@ -21,13 +21,16 @@ COMMENT ON COLUMN process.process IS 'Id of the process within this run.';
 COMMENT ON COLUMN process.pid IS 'System process id as recorded.';
 COMMENT ON COLUMN process.clock IS 'Clock of all times of this process.';
 
-CREATE TABLE device (device INTEGER NOT NULL, name VARCHAR, sm_count INTEGER, memory_bandwidth BIGINT, l2_bytes BIGINT);
+CREATE TABLE device (
+    device INTEGER NOT NULL, name VARCHAR, sm_count INTEGER, memory_bandwidth BIGINT, l2_bytes BIGINT, identity VARCHAR
+);
 COMMENT ON TABLE device IS 'GPUs seen by the run.';
 COMMENT ON COLUMN device.device IS 'Ordinal of the GPU in the machine where the trace maps it, else the CUDA ordinal.';
 COMMENT ON COLUMN device.name IS 'Product name.';
 COMMENT ON COLUMN device.sm_count IS 'Number of streaming multiprocessors.';
 COMMENT ON COLUMN device.memory_bandwidth IS 'Nominal memory bandwidth, bytes per second.';
 COMMENT ON COLUMN device.l2_bytes IS 'Size of the L2 cache, bytes.';
+COMMENT ON COLUMN device.identity IS 'What tells one GPU from another across files: kind (uuid, bus, ordinal) and a hash of it, NULL where nothing is recorded.';
 
 CREATE TABLE name (name_id BIGINT NOT NULL, text VARCHAR NOT NULL);
 COMMENT ON TABLE name IS 'Names of ops, API calls and ranges, as recorded; untrusted text.';
