@@ -169,6 +169,11 @@ COMMENT ON COLUMN op_cost.bytes_written IS 'Bytes written to device memory.';
 COMMENT ON COLUMN op_cost.flops IS 'Floating-point operations.';
 COMMENT ON COLUMN op_cost.source IS 'Who says so: counted, measured, quoted.';
 
+CREATE TABLE carried_label (op_id BIGINT NOT NULL, path VARCHAR[] NOT NULL);
+COMMENT ON TABLE carried_label IS 'Range paths carried over from an annotated trace of the same program (import --labels-from).';
+COMMENT ON COLUMN carried_label.op_id IS 'Op of this run that was aligned with a labelled op of the other trace.';
+COMMENT ON COLUMN carried_label.path IS 'Range names around the other op, outermost first.';
+
 CREATE TABLE counter (time_ns BIGINT NOT NULL, device INTEGER, name VARCHAR NOT NULL, value DOUBLE NOT NULL);
 COMMENT ON TABLE counter IS 'Values sampled during the run: clocks, power, temperature.';
 COMMENT ON COLUMN counter.time_ns IS 'When it was sampled.';
