@@ -27,14 +27,16 @@ def split(
     hot_slot: torch.Tensor,
     cold_slot: torch.Tensor,
     *,
+    out: Cold | None = None,
     backend: Backend = "auto",
 ) -> tuple[torch.Tensor, Cold]:
     """(hot slots [T, A] int32, -1 where cold; the cold rows).
 
     x [T, D]; weights [T, A] float32; experts [T, A] int32; hot_slot, cold_slot [E] int32: where an expert lies in
-    either bank, -1 where it does not. Every expert is in exactly one.
+    either bank, -1 where it does not. Every expert is in exactly one. The cold rows are written to `out` where it is
+    given (views of one buffer that is sent as a whole; each is contiguous and starts at a multiple of 16 bytes).
     """
-    hot, cold = implementation("compact", backend, x).split(x, weights, experts, hot_slot, cold_slot)
+    hot, cold = implementation("compact", backend, x).split(x, weights, experts, hot_slot, cold_slot, out)
     return hot, Cold(*cold)
 
 

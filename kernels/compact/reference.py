@@ -4,7 +4,12 @@ import torch
 
 
 def split(
-    x: torch.Tensor, weights: torch.Tensor, experts: torch.Tensor, hot_slot: torch.Tensor, cold_slot: torch.Tensor
+    x: torch.Tensor,
+    weights: torch.Tensor,
+    experts: torch.Tensor,
+    hot_slot: torch.Tensor,
+    cold_slot: torch.Tensor,
+    out: tuple[torch.Tensor, ...] | None,
 ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
     """x [T, D], weights and experts [T, A] -> hot slots [T, A], (x, slots, weights, rows, held)"""
     cold = cold_slot[experts.long()]  # [T, A]
@@ -12,7 +17,10 @@ def split(
     order = is_cold.logical_not().sort(stable=True).indices  # cold rows first, old order kept
     rows = torch.where(is_cold[order], order, -1).int()
     held = is_cold.sum(dtype=torch.int32)[None]
-    return hot_slot[experts.long()], (x[order], cold[order], weights[order], rows, held)
+    parts = (x[order], cold[order], weights[order], rows, held)
+    if out is not None:
+        parts = tuple(place.copy_(part) for place, part in zip(out, parts, strict=True))
+    return hot_slot[experts.long()], parts
 
 
 def add_rows(out: torch.Tensor, y: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:

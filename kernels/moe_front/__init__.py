@@ -15,12 +15,14 @@ def moe_front(
     top_k: int,
     scale: float,
     *,
+    out: Cold | None = None,
     backend: Backend = "auto",
 ) -> tuple[torch.Tensor, torch.Tensor, Cold]:
     """(weights [T, A] float32, hot slots [T, A] int32, the cold rows): `route` of x · gate^T, then `split`.
 
     x [T, D]; gate [E, D]; bias [E] float32; hot_slot, cold_slot [E] int32. Gate logits are taken in float32.
+    `out` as in `split`.
     """
     module = implementation("moe_front", backend, x)
-    weights, hot, cold = module.moe_front(x, gate, bias, hot_slot, cold_slot, top_k, scale)
+    weights, hot, cold = module.moe_front(x, gate, bias, hot_slot, cold_slot, top_k, scale, out)
     return weights, hot, Cold(*cold)

@@ -14,8 +14,9 @@ def moe_front(
     cold_slot: torch.Tensor,
     top_k: int,
     scale: float,
+    out: tuple[torch.Tensor, ...] | None,
 ) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, ...]]:
     """x [T, D], gate [E, D] -> weights [T, A], hot slots [T, A], cold rows"""
     weights, experts = route(x.float() @ gate.float().T, bias, top_k, scale)
-    hot, cold = split(x, weights, experts, hot_slot, cold_slot)
+    hot, cold = split(x, weights, experts, hot_slot, cold_slot, out)
     return weights, hot, cold

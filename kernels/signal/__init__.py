@@ -23,14 +23,15 @@ def wait(
     flag: torch.Tensor,
     round_: torch.Tensor,
     fault: torch.Tensor,
+    *,
     code: int,
     limit_us: int,
-    *,
+    held: torch.Tensor | None = None,
     backend: Backend = "auto",
 ) -> None:
-    """Wait until flag >= round_; after `limit_us` µs, or where fault [1] int32 is set, go on and set fault to `code`.
+    """Wait until flag >= round_; after `limit_us` µs set fault to `code` and go on. All tensors [1] int32; code > 0.
 
-    Once fault is set every later wait returns at once, so that a dead partner costs one time limit, not one a layer.
-    An older code is kept. code > 0.
+    Goes on at once where fault is set already, so that a dead partner costs one time limit and not one a layer (the
+    first code stays), and where `held`, if given, is 0: nothing was sent.
     """
-    implementation("signal", backend, round_).wait(flag, round_, fault, code, limit_us)
+    implementation("signal", backend, round_).wait(flag, round_, fault, code, limit_us, held)

@@ -15,10 +15,19 @@ def signal(flag: torch.Tensor, round_: torch.Tensor) -> None:
     flag.copy_(round_)
 
 
-def wait(flag: torch.Tensor, round_: torch.Tensor, fault: torch.Tensor, code: int, limit_us: int) -> None:
-    """Poll; on a time limit set fault."""
+def wait(
+    flag: torch.Tensor,
+    round_: torch.Tensor,
+    fault: torch.Tensor,
+    code: int,
+    limit_us: int,
+    held: torch.Tensor | None,
+) -> None:
+    """Poll; past the time limit set fault."""
     if round_.is_cuda:
         raise NotImplementedError("waiting on the GPU needs the signal kernel: use backend='triton'.")
+    if held is not None and held.item() == 0:
+        return
     until = time.perf_counter() + limit_us * 1e-6
     while fault.item() == 0 and flag.item() < round_.item():
         if time.perf_counter() > until:
