@@ -53,3 +53,11 @@ def block(
 def sample(probs: torch.Tensor, draw: torch.Tensor, *, backend: Backend = "auto") -> torch.Tensor:
     """Invert the cumulative sum: probs [N, V] float32, need not sum to 1, draw [N] in [0, 1) -> [N] int64."""
     return implementation("accept", backend, probs).sample(probs, draw)
+
+
+def distribution(logits: torch.Tensor, temperature: torch.Tensor, *, backend: Backend = "auto") -> torch.Tensor:
+    """softmax(logits / temperature), or all weight on the argmax where temperature is 0.
+
+    logits [B, n, V] of any float dtype, temperature [B] float32 -> [B, n, V] float32. Ties: the lower token.
+    """
+    return implementation("accept", backend, logits).distribution(logits, temperature)

@@ -56,6 +56,13 @@ def sample(probs: torch.Tensor, draw: torch.Tensor) -> torch.Tensor:
     return torch.minimum(token, last)
 
 
+def distribution(logits: torch.Tensor, temperature: torch.Tensor) -> torch.Tensor:
+    """logits [B, n, V], temperature [B] -> [B, n, V]"""
+    heat = temperature[:, None, None]
+    best = torch.zeros_like(logits, dtype=torch.float32).scatter(2, logits.argmax(2, keepdim=True), 1)
+    return torch.where(heat > 0, (logits.float() / heat.clamp_min(1e-6)).softmax(2), best)
+
+
 def _chosen(probs: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     """[B, k, V], [B, k] -> [B, k]"""
     return probs.gather(2, tokens[..., None])[..., 0]

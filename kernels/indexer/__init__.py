@@ -16,7 +16,7 @@ def index_logits(
 ) -> torch.Tensor:
     """Score of every cache row: sum_h weights[h] · relu(q[h] · key), -inf from `visible` on.
 
-    q [T, Hi, Di]; keys [B, C, Di]; weights [T, Hi] float32; sequences [T] int64 (the query's sequence);
+    q [T, Hi, Di]; keys [B, C, Di]; weights [T, Hi] of any float dtype; sequences [T] int64 (the query's sequence);
     visible [T] int64 (how many rows of its sequence a query may see) -> [T, C] float32.
     """
     return implementation("indexer", backend, q).index_logits(q, keys, weights, sequences, visible)
