@@ -67,11 +67,11 @@ class CallSidecar(PostedSidecar):
     def close(self) -> None:
         """Stop the process, by force if it must be."""
         super().close()
-        self.process.join(timeout=5)
+        self.process.join(timeout=0 if self.failed else 5)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
-        if self.main.type == "cuda":
+        if self.main.type == "cuda" and not self.failed:  # a card that has stalled would never let go
             torch.cuda.synchronize(self.main)
             self.box.unpin()
 

@@ -30,6 +30,7 @@ class PostedSidecar:
         layout = self.sent.layout(options.max_rows)
         self.box = Mailbox(config.layers, options.max_rows, layout, box_device)
         self.limit_ms = options.limit_ms
+        self.failed = False
         self.round = torch.zeros(1, dtype=torch.int32, device=self.main)
         self.fault = torch.zeros(1, dtype=torch.int32, device=self.main)
         self.back = torch.zeros(options.max_rows, config.hidden, dtype=layout.dtype, device=self.main)
@@ -75,6 +76,7 @@ class PostedSidecar:
         """Raise if a wait ran out, or the worker is gone."""
         gone = self._gone()
         code = int(self.fault)
+        self.failed = bool(code or gone)
         if code:
             reason = gone or "it is there but does not answer"
             raise SidecarError(
