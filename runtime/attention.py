@@ -12,7 +12,7 @@ from torch.nn.functional import linear
 from stepprof.kernels import attn_front, indexer, sparse_attention
 from stepprof.kernels.add_rms_norm import rms_norm
 from stepprof.kernels.compressor import pool
-from stepprof.kernels.rope import rope
+from stepprof.kernels.rope import norm_rope, rope
 from stepprof.runtime.cache import Cache, Rows
 from stepprof.runtime.config import Config
 from stepprof.runtime.loader import Loader
@@ -53,21 +53,15 @@ class LatentAttention:
             with self.scope.op("kv_write", "norm", self.layer):
                 places = (rows.positions, rows.sequences, window)
                 return attn_front.attn_front(q, latent, self.kv_norm, self.rope_table, *places, eps=eps)
-        with self.scope.op("norm", "norm", self.layer):
-            q = rms_norm(q, eps=eps)
-        with self.scope.op("rope", "elementwise", self.layer):
-            q = rope(q, self.rope_table, rows.positions)
         self.write(latent, rows, window)
-        return q
+        with self.scope.op("rope", "norm", self.layer):
+            return norm_rope(q, None, self.rope_table, rows.positions, eps=eps)
 
     def write(self, latent: torch.Tensor, rows: Rows, window: torch.Tensor) -> None:
         """Norm and turn the latent [T, Dh] and put it into the window."""
-        with self.scope.op("norm", "norm", self.layer):
-            latent = rms_norm(latent, self.kv_norm, eps=self.config.eps)
-        with self.scope.op("rope", "elementwise", self.layer):
-            latent = rope(latent[:, None], self.rope_table, rows.positions)[:, 0]
-        with self.scope.op("kv_write", "copy", self.layer):
-            window[rows.sequences, rows.ring] = latent
+        places = (rows.positions, rows.sequences, window)
+        with self.scope.op("kv_write", "norm", self.layer):
+            attn_front.latent_insert(latent, self.kv_norm, self.rope_table, *places, eps=self.config.eps)
 
     def attend(
         self,
@@ -128,10 +122,9 @@ class Compressor:
             raw[rows.sequences, rows.ring] = pair
         with op("kv_write", "reduce", self.layer):
             row = pool(raw, self.bias, rows.sequences, rows.positions).to(raw.dtype)  # [T, Dh]
-        with op("norm", "norm", self.layer):
-            row = rms_norm(row, self.norm, eps=self.config.eps)
-        with op("rope", "elementwise", self.layer):
-            row = rope(row[:, None], self.rope_table, rows.group[self.ratio])[:, 0]
+        with op("rope", "norm", self.layer):
+            places = rows.group[self.ratio]
+            row = norm_rope(row[:, None], self.norm, self.rope_table, places, eps=self.config.eps)[:, 0]
         with op("kv_write", "copy", self.layer):
             cache.compressed[self.layer][rows.sequences, rows.slot[self.ratio]] = row
 

@@ -47,15 +47,15 @@ class Boundary:
         """Mix the streams into a sublayer's input: [T, S, D] -> Mixed."""
         with self.scope.op("mhc", "gemm", self.layer):
             logits = mhc.mix_logits(streams, self.fn, eps=self.config.eps)  # [T, S·(S+2)]
-        if self.beside:
-            with self.side.beside("mhc", logits):
-                post, comb = self._post_weights(logits)
-            self.side.hold(post, comb)
-        else:
+        mix = (self.scale, self.base, self.norm)
+        if not self.beside:
+            with self.scope.op("mhc", "norm", self.layer):
+                return Mixed(streams, *mhc.pre(streams, logits, *mix, self.config.sinkhorn, eps=self.config.eps))
+        with self.side.beside("mhc", logits):
             post, comb = self._post_weights(logits)
+        self.side.hold(post, comb)
         with self.scope.op("mhc", "norm", self.layer):
-            x = mhc.pre_norm(streams, logits, self.scale, self.base, self.norm, eps=self.config.eps)
-        return Mixed(streams, x, post, comb)
+            return Mixed(streams, mhc.pre_norm(streams, logits, *mix, eps=self.config.eps), post, comb)
 
     def cross(self, state: Mixed, out: torch.Tensor) -> Mixed:
         """End the sublayer that answered `out` [T, D], begin the next."""

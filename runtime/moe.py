@@ -74,10 +74,7 @@ class Moe:
         self.side.hold(shared)
         weights, hot, cold = self._front(x, sidecar.inbox(self.layer, len(x)))
         sidecar.send(self.layer, cold)
-        out = self._hot(x, hot, weights)
-        self.side.join("shared")
-        with self.scope.op("combine", "elementwise", self.layer):
-            out = out.add_(shared)
+        out = self._hot(x, hot, weights, shared)
         answer = sidecar.answer(self.layer, cold)
         if answer is None:
             return out
@@ -102,18 +99,22 @@ class Moe:
             hot, cold = compact.split(x, weights, experts, *slots, out=inbox)
         return weights, hot, cold
 
-    def _hot(self, x: torch.Tensor, slots: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """Answers of the hot experts: [T, D]"""
+    def _hot(self, x: torch.Tensor, slots: torch.Tensor, weights: torch.Tensor, shared: torch.Tensor) -> torch.Tensor:
+        """Answers of the hot experts and the shared one: [T, D]"""
         layer = self.layer
         with self.scope.op("expert_gemm", "gemm", layer):
             h = expert_gemm.up_gate(x, slots, self.w_in, limit=self.config.swiglu_limit)  # [T, A, I]
         if self.options.reduce == "atomic":
             with self.scope.op("expert_gemm", "gemm", layer):
-                return expert_gemm.down_atomic(h, slots, weights, self.w_out).to(x.dtype)
+                total = expert_gemm.down_atomic(h, slots, weights, self.w_out)  # [T, D] float32
+            self.side.join("shared")
+            with self.scope.op("combine", "elementwise", layer):
+                return total.add_(shared).to(x.dtype)
         with self.scope.op("expert_gemm", "gemm", layer):
             parts = expert_gemm.down(h, slots, weights, self.w_out)  # [T, A, D]
+        self.side.join("shared")
         with self.scope.op("combine", "reduce", layer):
-            return expert_gemm.reduce(parts, x.dtype)
+            return expert_gemm.reduce(parts, x.dtype, add=shared)
 
     def _shared(self, x: torch.Tensor) -> torch.Tensor:
         """The shared expert: [T, D]"""

@@ -1,12 +1,28 @@
-"""The small ops between the attention GEMMs and the attention itself, in one kernel (`--fuse attn`).
+"""The small ops between the attention GEMMs and the attention itself.
 
-It replaces: RMSNorm of each query head, rope of the queries, RMSNorm of the latent,
-rope of the latent, and the write into the window cache.
+`latent_insert` norms and turns the latent and writes it into the window; `attn_front` does that and
+`rope.norm_rope` of the queries in one kernel (`--fuse attn`).
 """
 
 import torch
 
 from stepprof.kernels.backends import Backend, implementation
+
+
+def latent_insert(
+    latent: torch.Tensor,
+    weight: torch.Tensor,
+    table: torch.Tensor,
+    positions: torch.Tensor,
+    sequences: torch.Tensor,
+    window: torch.Tensor,
+    *,
+    eps: float = 1e-6,
+    backend: Backend = "auto",
+) -> None:
+    """Write norm_rope(latent) into `window`: latent [T, Dh], rows may be strided; weight [Dh]; the rest as below."""
+    module = implementation("attn_front", backend, latent)
+    module.latent_insert(latent, weight, table, positions, sequences, window, eps)
 
 
 def attn_front(

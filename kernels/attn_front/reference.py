@@ -2,8 +2,21 @@
 
 import torch
 
-from stepprof.kernels.add_rms_norm.reference import rms_norm
-from stepprof.kernels.rope.reference import rope
+from stepprof.kernels.rope.reference import norm_rope
+
+
+def latent_insert(
+    latent: torch.Tensor,
+    weight: torch.Tensor,
+    table: torch.Tensor,
+    positions: torch.Tensor,
+    sequences: torch.Tensor,
+    window: torch.Tensor,
+    eps: float,
+) -> None:
+    """latent [T, Dh] -> rows of window [B, W, Dh]"""
+    turned = norm_rope(latent[:, None], weight, table, positions, eps)[:, 0]
+    window[sequences, positions % window.shape[1]] = turned.to(window.dtype)
 
 
 def attn_front(
@@ -17,6 +30,5 @@ def attn_front(
     eps: float,
 ) -> torch.Tensor:
     """q [T, H, Dh], latent [T, Dh] -> [T, H, Dh]; writes window [B, W, Dh]"""
-    turned = rope(rms_norm(latent.float(), latent_weight, eps)[:, None], table, positions, False)[:, 0]
-    window[sequences, positions % window.shape[1]] = turned.to(window.dtype)
-    return rope(rms_norm(q.float(), None, eps), table, positions, False).to(q.dtype)
+    latent_insert(latent, latent_weight, table, positions, sequences, window, eps)
+    return norm_rope(q, None, table, positions, eps)

@@ -50,10 +50,18 @@ def down(
 
 
 def reduce(
-    parts: torch.Tensor, dtype: torch.dtype, *, count: torch.Tensor | None = None, backend: Backend = "auto"
+    parts: torch.Tensor,
+    dtype: torch.dtype,
+    *,
+    add: torch.Tensor | None = None,
+    count: torch.Tensor | None = None,
+    backend: Backend = "auto",
 ) -> torch.Tensor:
-    """Sum over a row's experts in column order: parts [T, A, D] float32 -> [T, D]; rows beyond `count` undefined."""
-    return implementation("expert_gemm", backend, parts).reduce(parts, dtype, count)
+    """Sum over a row's experts in column order, plus `add` [T, D] at the end: parts [T, A, D] float32 -> [T, D].
+
+    The sum is taken in float32. Rows beyond `count` are undefined.
+    """
+    return implementation("expert_gemm", backend, parts).reduce(parts, dtype, add, count)
 
 
 def down_atomic(

@@ -21,12 +21,14 @@ def down(
     return torch.where(_used(slots, count), parts * weights[..., None], 0)
 
 
-def reduce(parts: torch.Tensor, dtype: torch.dtype, count: torch.Tensor | None) -> torch.Tensor:
+def reduce(
+    parts: torch.Tensor, dtype: torch.dtype, add: torch.Tensor | None, count: torch.Tensor | None
+) -> torch.Tensor:
     """[T, A, D] -> [T, D]"""
     total = torch.zeros_like(parts[:, 0])
     for part in parts.unbind(1):
         total = total + part
-    return total.to(dtype)
+    return (total if add is None else total + add.float()).to(dtype)
 
 
 def down_atomic(

@@ -1,11 +1,11 @@
 """Manifold-constrained hyper-connections: S residual streams, mixed before and after each sublayer.
 
-    logits = mix_logits(streams, fn)                    GEMM over the flattened streams, RMS-scaled
-    x = pre_norm(streams, logits, scale, base, weight)  weighted sum of the streams, then RMSNorm
-    post, comb = post_weights(logits, scale, base)      needed only after the sublayer: may run beside it
-    streams = post_mix(streams, out, post, comb)        the sublayer's answer and the old streams, mixed
+    logits = mix_logits(streams, fn)                             GEMM over the flattened streams, RMS-scaled
+    x, post, comb = pre(streams, logits, scale, base, weight)    the sublayer's input and what comes after it
+    streams = post_mix(streams, out, post, comb)                 the sublayer's answer and the old streams, mixed
 
-`boundary` is the chain post_mix, mix_logits, pre_norm, post_weights in one kernel (`--fuse boundary`).
+`pre` is `pre_norm` and `post_weights` in one kernel; apart, the second may run beside the sublayer (`--mhc-stream`).
+`boundary` is the chain post_mix, mix_logits, pre in one kernel (`--fuse boundary`).
 Logits are S pre weights, S post weights, then S×S mixing weights, row-major.
 """
 
@@ -54,6 +54,21 @@ def post_weights(
     (their sum + eps), and `iterations` - 1 times rows, then columns, likewise.
     """
     return implementation("mhc", backend, logits).post_weights(logits, scale, base, iterations, eps)
+
+
+def pre(
+    streams: torch.Tensor,
+    logits: torch.Tensor,
+    scale: torch.Tensor,
+    base: torch.Tensor,
+    weight: torch.Tensor,
+    iterations: int,
+    *,
+    eps: float = 1e-6,
+    backend: Backend = "auto",
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """`pre_norm` and `post_weights` together: (x [T, D], post [T, S], comb [T, S, S])."""
+    return implementation("mhc", backend, streams).pre(streams, logits, scale, base, weight, iterations, eps)
 
 
 def post_mix(

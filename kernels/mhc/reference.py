@@ -39,6 +39,20 @@ def post_weights(
     return post, comb
 
 
+def pre(
+    streams: torch.Tensor,
+    logits: torch.Tensor,
+    scale: torch.Tensor,
+    base: torch.Tensor,
+    weight: torch.Tensor,
+    iterations: int,
+    eps: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """-> x [T, D], post [T, S], comb [T, S, S]"""
+    x = pre_norm(streams, logits, scale, base, weight, eps)
+    return x, *post_weights(logits, scale, base, iterations, eps)
+
+
 def post_mix(streams: torch.Tensor, out: torch.Tensor, post: torch.Tensor, comb: torch.Tensor) -> torch.Tensor:
     """streams [T, S, D], out [T, D], post [T, S], comb [T, S, S] -> [T, S, D]"""
     kept = comb.transpose(1, 2) @ streams.float()  # kept[j] = sum_i comb[i, j] streams[i]
@@ -60,5 +74,4 @@ def boundary(
     """-> streams [T, S, D], x [T, D], post [T, S], comb [T, S, S]"""
     streams = post_mix(streams, out, post, comb)
     logits = mix_logits(streams, fn, eps)
-    x = pre_norm(streams, logits, scale, base, weight, eps)
-    return streams, x, *post_weights(logits, scale, base, iterations, eps)
+    return streams, *pre(streams, logits, scale, base, weight, iterations, eps)

@@ -1,4 +1,4 @@
-"""Rotary positions on the last dimensions of each head, forward and inverse."""
+"""Rotary positions on the last dimensions of each head, forward and inverse, and with an RMSNorm before them."""
 
 import torch
 
@@ -19,6 +19,22 @@ def rope(
     `inverse` turns back. The first Dh - R dimensions pass through. The result is new and contiguous.
     """
     return implementation("rope", backend, x).rope(x, table, positions, inverse)
+
+
+def norm_rope(
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    table: torch.Tensor,
+    positions: torch.Tensor,
+    *,
+    eps: float = 1e-6,
+    backend: Backend = "auto",
+) -> torch.Tensor:
+    """RMSNorm of each head, weight [Dh] or None, then `rope`, in one kernel: x [T, H, Dh] -> [T, H, Dh] in x's dtype.
+
+    Rows of x may be strided; nothing is rounded between the two.
+    """
+    return implementation("rope", backend, x).norm_rope(x, weight, table, positions, eps)
 
 
 def rope_table(length: int, rope_dim: int, theta: float = 10_000.0) -> torch.Tensor:

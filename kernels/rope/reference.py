@@ -2,6 +2,8 @@
 
 import torch
 
+from stepprof.kernels.add_rms_norm.reference import rms_norm
+
 
 def rope(x: torch.Tensor, table: torch.Tensor, positions: torch.Tensor, inverse: bool) -> torch.Tensor:
     """x [T, H, Dh], table [L, R], positions [T] -> [T, H, Dh]"""
@@ -11,3 +13,10 @@ def rope(x: torch.Tensor, table: torch.Tensor, positions: torch.Tensor, inverse:
     a, b = turned[..., 0::2], turned[..., 1::2]
     turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
     return torch.cat([plain, turned], dim=-1).to(x.dtype)
+
+
+def norm_rope(
+    x: torch.Tensor, weight: torch.Tensor | None, table: torch.Tensor, positions: torch.Tensor, eps: float
+) -> torch.Tensor:
+    """x [T, H, Dh] -> [T, H, Dh]"""
+    return rope(rms_norm(x.float(), weight, eps), table, positions, False).to(x.dtype)
