@@ -49,6 +49,7 @@ class Runner:
         if name not in self.graphs:
             self._capture(name, rows, body, live)
         self.sidecar.prepare(rows)
+        self.stream.wait_stream(torch.cuda.current_stream(self.device))
         with torch.cuda.stream(self.stream):
             self.graphs[name].replay()
         self._settle()

@@ -14,7 +14,7 @@ def split(
     """x [T, D], weights and experts [T, A] -> hot slots [T, A], (x, slots, weights, rows, held)"""
     cold = cold_slot[experts.long()]  # [T, A]
     is_cold = (cold >= 0).any(1)  # [T]
-    order = is_cold.logical_not().sort(stable=True).indices  # cold rows first, old order kept
+    order = is_cold.int().sort(stable=True, descending=True).indices  # cold rows first, old order kept
     rows = torch.where(is_cold[order], order, -1).int()
     held = is_cold.sum(dtype=torch.int32)[None]
     parts = (x[order], cold[order], weights[order], rows, held)

@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
 import torch
 
 from stepprof.kernels import signal
@@ -29,6 +33,7 @@ class PostedSidecar:
         self.sent = self.outbox
         layout = self.sent.layout(options.max_rows)
         self.box = Mailbox(config.layers, options.max_rows, layout, box_device)
+        self.there: Any = torch.cuda.Stream(box_device) if box_device.type == "cuda" else None
         self.limit_ms = options.limit_ms
         self.failed = False
         self.round = torch.zeros(1, dtype=torch.int32, device=self.main)
@@ -54,7 +59,7 @@ class PostedSidecar:
     def send(self, layer: int, cold: Cold) -> None:
         """Copy the rows over and raise the request flag, beside the main stream."""
         packed = self.sent.packed(layer, len(cold.rows))
-        with self.streams.beside("sidecar"):
+        with self._beside():
             with self.scope.sidecar(layer, "publish", "sidecar_copy", "copy", self.main):
                 self.box.inbox[layer, : len(packed)].copy_(packed, non_blocking=True)
             with self.scope.sidecar(layer, "signal", "sidecar_copy", "copy", self.main):
@@ -63,12 +68,14 @@ class PostedSidecar:
     def answer(self, layer: int, cold: Cold) -> torch.Tensor:
         """Wait for the flag where rows were sent, and at the last layer always: there the round ends."""
         held = cold.held if layer + 1 < self.box.layers else None
-        with self.streams.beside("sidecar"):
+        with self._beside():
             with self.scope.sidecar(layer, "wait", "wait", "wait", self.main):
                 flags = (self.box.answer[layer], self.round, self.fault)
                 signal.wait(*flags, code=layer + 1, limit_us=int(self.limit_ms * 1e3), held=held)
             with self.scope.sidecar(layer, "copy_out", "sidecar_copy", "copy", self.main):
                 self.back[: len(cold.rows)].copy_(self.box.outbox[layer, : len(cold.rows)], non_blocking=True)
+        if self.there is not None:
+            torch.cuda.current_stream(self.main).wait_stream(self.there)
         self.streams.join("sidecar")
         return self.back[: len(cold.rows)]
 
@@ -89,6 +96,17 @@ class PostedSidecar:
     def close(self) -> None:
         """Tell the worker to stop."""
         self.box.stop.fill_(1)
+
+    @contextmanager
+    def _beside(self) -> Generator[None]:
+        """Run the body on the copy stream; copies to and from the second card take a stream of that card along."""
+        if self.there is None:
+            with self.streams.beside("sidecar"):
+                yield
+            return
+        self.there.wait_stream(torch.cuda.current_stream(self.main))
+        with torch.cuda.stream(self.there), self.streams.beside("sidecar"):
+            yield
 
     def _gone(self) -> str:
         """Why the worker no longer runs; empty while it does."""
