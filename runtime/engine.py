@@ -77,7 +77,7 @@ class Engine:
         """One draft + verify + accept round of the whole batch."""
         n = self.state.begin_step()
         with torch.no_grad(), mark(marks.step(n)):
-            self._refill(n)
+            self._refill()
             self.runner.run("step", self.options.batch * self.options.rows_a_sequence, self._round, self.state.live)
             return self.state.emit()
 
@@ -148,12 +148,12 @@ class Engine:
         if self.draft is not None:
             self.draft.absorb(read, rows, self.cache)
 
-    def _refill(self, n: int) -> None:
+    def _refill(self) -> None:
         """Fresh random numbers of a step, outside the graph."""
         with self.scope.op("sampling", "elementwise"):
-            generator = self.draws.refill(n)
+            self.draws.refill()
             if self.model.cold_rate is not None:
-                self.model.cold_rate.refill(generator)
+                self.model.cold_rate.refill(self.draws.generator)
 
     def __enter__(self) -> Engine:
         return self

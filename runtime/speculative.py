@@ -3,8 +3,8 @@
     accepted, tokens = verify(options, logits, drafts, probs, draws, temperature)
 
 Greedy keeps drafts while they are the argmax. `token` is token-wise rejection sampling, `block` block verification;
-both give the target's distribution. Every round draws its own uniforms: `Draws` seeds each by (seed, round), so no
-draw is ever used in two rounds, and a run can be repeated.
+both give the target's distribution. Every round takes its own uniforms from one stream of random numbers that is
+seeded once, so no draw is ever used in two rounds, and a run can be repeated.
 """
 
 from __future__ import annotations
@@ -26,26 +26,20 @@ class Draws:
     accept: torch.Tensor  # [B, k] decides on them
     sample: torch.Tensor  # [B] picks the token after them
     simulate: torch.Tensor  # [B] imposes how many are kept
-    seed: int
+    generator: torch.Generator
 
     @classmethod
     def make(cls, options: Options) -> Draws:
         """Zeros; `refill` before each round."""
         batch, k, device = options.batch, options.k, options.device
         one, many = torch.zeros(batch, device=device), torch.zeros(batch, k, device=device)
-        return cls(many, many.clone(), one, one.clone(), options.seed)
+        generator = torch.Generator(device).manual_seed(options.seed)
+        return cls(many, many.clone(), one, one.clone(), generator)
 
-    def refill(self, round_: int) -> torch.Generator:
-        """Fresh numbers; the generator may serve whatever else the round draws."""
-        generator = torch.Generator(self.sample.device).manual_seed(round_seed(self.seed, round_))
+    def refill(self) -> None:
+        """Fresh numbers; whatever else a round draws comes from the same generator."""
         for part in (self.draft, self.accept, self.sample, self.simulate):
-            part.uniform_(generator=generator)
-        return generator
-
-
-def round_seed(seed: int, round_: int) -> int:
-    """A seed of its own for every round."""
-    return (seed ^ (round_ << 32)) & (2**63 - 1)
+            part.uniform_(generator=self.generator)
 
 
 def verify(

@@ -7,10 +7,10 @@ dtype and the kind of device only, so neither the order nor the placement of exp
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import math
 import mmap
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,8 @@ class RandomWeights:
         if std == 0:
             out.fill_(1)
             return
-        number = (self.seed << 32) ^ zlib.crc32(name.encode())
+        # the CPU's generator reads 32 bits of a seed, so these must depend on both
+        number = int.from_bytes(hashlib.blake2b(f"{self.seed}/{name}".encode(), digest_size=4).digest())
         out.normal_(0, std, generator=torch.Generator(out.device).manual_seed(number))
 
 

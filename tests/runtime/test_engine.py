@@ -4,23 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 
 from stepprof.runtime.config import TINY
 from stepprof.runtime.errors import RequestError
 from stepprof.runtime.options import MAX_K
 from tests.runtime.engines import PROMPT, decode, engine, generate, oracle
 
-COUNT = 60
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Small ops are slower on many threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+COUNT = 40
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +19,12 @@ def plain() -> list[int]:
     return generate(COUNT + MAX_K, k=0)
 
 
-@pytest.mark.parametrize("k", range(1, MAX_K + 1))
+@pytest.mark.parametrize("k", [1, 2, 5, 7])
 def test_greedy_speculation_equals_plain_greedy(k: int, plain: list[int]):
     assert generate(COUNT, k=k) == plain[:COUNT]
 
 
-@pytest.mark.parametrize("wrong_every", [2, 3, 7, 1_000])
+@pytest.mark.parametrize("wrong_every", [2, 3, 1_000])
 def test_greedy_speculation_with_good_drafts_equals_plain_greedy(wrong_every: int, plain: list[int]):
     with engine(k=5) as made:
         start = len(PROMPT) - 1
@@ -67,7 +57,7 @@ def test_greedy_speculation_with_good_drafts_equals_plain_greedy(wrong_every: in
     ids=str,
 )
 def test_switches_do_not_change_the_answer(options: dict[str, Any], plain: list[int]):
-    assert generate(30, k=3, **options) == plain[:30]
+    assert generate(20, k=3, **options) == plain[:20]
 
 
 @pytest.mark.parametrize("hot", [0, 3, 8])
