@@ -121,10 +121,13 @@ class Compressor:
         with op("kv_write", "copy", self.layer):
             raw[rows.sequences, rows.ring] = pair
         with op("kv_write", "reduce", self.layer):
-            row = pool(raw, self.bias, rows.sequences, rows.positions).to(raw.dtype)  # [T, Dh]
+            row = pool(raw, self.bias, rows.sequences, rows.positions)  # [T, Dh] float32
         with op("rope", "norm", self.layer):
             places = rows.group[self.ratio]
             row = norm_rope(row[:, None], self.norm, self.rope_table, places, eps=self.config.eps)[:, 0]
+        if row.dtype != raw.dtype:
+            with op("kv_write", "copy", self.layer):
+                row = row.to(raw.dtype)
         with op("kv_write", "copy", self.layer):
             cache.compressed[self.layer][rows.sequences, rows.slot[self.ratio]] = row
 
@@ -152,8 +155,10 @@ class Indexer:
     def choose(self, q: torch.Tensor, weights: torch.Tensor, rows: Rows, cache: Cache) -> torch.Tensor:
         """Index keys of the newest rows, scores of all, the best: [T, K] int32."""
         keys, slots = cache.index_keys[self.layer], rows.slot[self.ratio]
+        with self.scope.op("indexer", "copy", self.layer):
+            newest = cache.compressed[self.source][rows.sequences, slots]  # [T, Dh]
         with self.scope.op("indexer", "gemm", self.layer):
-            key = linear(cache.compressed[self.source][rows.sequences, slots], self.key)  # [T, Di]
+            key = linear(newest, self.key)  # [T, Di]
         with self.scope.op("indexer", "copy", self.layer):
             keys[rows.sequences, slots] = key
         with self.scope.op("indexer", "gemm", self.layer):

@@ -79,6 +79,11 @@ class DraftHead:
         self.markov_in = load("markov_in", c.vocab, c.markov_rank)
         self.markov_out = load("markov_out", c.vocab, c.markov_rank)
         self.layers = [DraftLayer(model, load.at(f"layers.{i}"), i) for i in range(c.draft_layers)]
+        batch, k, device = self.options.batch, self.options.k, load.device
+        self.ahead, self.end = torch.arange(k, device=device), torch.full((k,), k - 1, device=device)
+        self.sequence = torch.arange(batch, device=device).repeat_interleave(k)  # [B·k]
+        self.masked = self.mask.repeat(batch, k - 1, 1)  # [B, k-1, D]
+        self.nothing = self.mask.new_zeros(batch * k, c.hidden)
 
     def absorb(self, read: torch.Tensor, rows: Rows, cache: Cache) -> None:
         """Take in streams of the model's last layers, read [T, n, D], at their positions."""
@@ -112,15 +117,12 @@ class DraftHead:
         """One pass over the block: [B] -> [B, k, V]"""
         k, batch = self.options.k, len(last)
         with self.scope.op("spec_draft", "elementwise"):
-            ahead = torch.arange(k, device=last.device)
-            positions = (position[:, None] + ahead).flatten()  # [B·k]
-            sequences = torch.arange(batch, device=last.device).repeat_interleave(k, output_size=batch * k)
-            end = (position + k - 1).repeat_interleave(k, output_size=batch * k)
-            rows = Rows(last, sequences, positions, positions % cache.ring)
+            positions = (position[:, None] + self.ahead).flatten()  # [B·k]
+            end = (position[:, None] + self.end).flatten()
+            rows = Rows(last, self.sequence, positions, positions % cache.ring)
         with self.scope.op("embedding", "copy"):
-            masked = self.mask.repeat(batch, k - 1, 1)
-            x = torch.cat([self.model.embedding[last][:, None], masked], dim=1).flatten(0, 1)  # [B·k, D]
-        out, residual = torch.zeros_like(x), x
+            x = torch.cat([self.model.embedding[last][:, None], self.masked], dim=1).flatten(0, 1)  # [B·k, D]
+        out, residual = self.nothing, x
         for layer, window in zip(self.layers, cache.draft_window, strict=True):
             out, residual = layer(out, residual, rows, window, end)
         with self.scope.op("norm", "norm"):
@@ -131,8 +133,10 @@ class DraftHead:
         self, logits: torch.Tensor, before: torch.Tensor, draw: torch.Tensor, temperature: torch.Tensor
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """The next draft of each sequence: logits [B, V], before [B] -> [B], and its distribution where sampled"""
+        with self.scope.op("spec_draft", "copy"):
+            low = self.markov_in[before]  # [B, r]
         with self.scope.op("spec_draft", "gemm"):
-            logits = logits + linear(self.markov_in[before], self.markov_out)
+            logits = torch.addmm(logits, low, self.markov_out.t())
         if self.options.sampling == "greedy":
             with self.scope.op("sampling", "reduce"):
                 return logits.argmax(1), []

@@ -64,7 +64,7 @@ class Engine:
         options.check(config)
         device = torch.device(options.device)
         weights, placement = weights or RandomWeights(options.seed), placement or Placement.first(config)
-        streams, scope = Streams(device), Scope(device, options.pads, truth)
+        streams, scope = Streams(device), Scope(device, options.pads, truth, torch.device(options.sidecar_device))
         with torch.no_grad():
             model = Model(config, options, weights, scope, streams, placement)
             draft = DraftHead(model, weights) if options.k else None
@@ -112,8 +112,9 @@ class Engine:
 
         with self.scope.in_phase("verify", marks.verify()):
             with self.scope.op("spec_verify", "copy"):
-                tokens, sequences, positions = state.verify_rows(drafts)
-                rows = self.cache.rows(tokens, sequences, positions)
+                tokens = torch.cat([state.last[:, None], drafts], dim=1).flatten()  # [B·(k+1)]
+            with self.scope.op("spec_verify", "elementwise"):
+                rows = self.cache.rows(tokens, state.sequence, state.positions())
             hidden, read = self.model(rows, self.cache, self.runner.sidecar)
             logits = self.model.logits(hidden).unflatten(0, (self.options.batch, k + 1))
             if self.draft is not None:

@@ -93,7 +93,10 @@ class Model:
                 with self.scope.op("spec_draft", "reduce", i):
                     read.append(state.streams.mean(1))
         self.streams.join("mhc")
-        return state.x, torch.stack(read, dim=1) if read else state.x[:, None]
+        if not read:
+            return state.x, state.x[:, None]
+        with self.scope.op("spec_draft", "copy"):
+            return state.x, torch.stack(read, dim=1)
 
     def embed(self, tokens: torch.Tensor) -> torch.Tensor:
         """Every stream starts as the token's embedding: [T] -> [T, S, D]"""

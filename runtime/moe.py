@@ -109,7 +109,7 @@ class Moe:
                 total = expert_gemm.down_atomic(h, slots, weights, self.w_out)  # [T, D] float32
             self.side.join("shared")
             with self.scope.op("combine", "elementwise", layer):
-                return total.add_(shared).to(x.dtype)
+                return torch.add(total, shared, out=torch.empty_like(x))
         with self.scope.op("expert_gemm", "gemm", layer):
             parts = expert_gemm.down(h, slots, weights, self.w_out)  # [T, A, D]
         self.side.join("shared")

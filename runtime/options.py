@@ -13,12 +13,31 @@ Mode = Literal["off", "graph", "call", "persistent"]
 Link = Literal["peer", "host"]
 Sampling = Literal["greedy", "token", "block"]
 Reduce = Literal["ordered", "atomic"]
+# roles that ops of a step have, so that --pad-op can name one
+Role = Literal[
+    "attention",
+    "indexer",
+    "kv_write",
+    "rope",
+    "norm",
+    "mhc",
+    "router",
+    "moe_route",
+    "expert_gemm",
+    "dense_gemm",
+    "activation",
+    "embedding",
+    "lm_head",
+    "sampling",
+    "spec_draft",
+    "spec_verify",
+    "combine",
+    "wait",
+    "sidecar_copy",
+    "sidecar_gemm",
+    "sidecar_reduce",
+]
 MAX_K, MAX_BATCH = 7, 32
-# roles that ops of the main card have, so that --pad-op can name one
-ROLES = tuple(
-    "attention indexer kv_write rope norm mhc router moe_route expert_gemm dense_gemm activation embedding lm_head "
-    "sampling spec_draft spec_verify combine wait".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +92,7 @@ def _problems(o: Options) -> list[str]:
     """Everything that is wrong, as sentences without a full stop."""
     a = o.simulate_acceptance
     unknown = [word for word in o.fuse if word not in get_args(Fuse)]
-    strange = [role for role in o.pads if role not in ROLES]
+    strange = [role for role in o.pads if role not in get_args(Role)]
     tests = [
         (0 <= o.k <= MAX_K, f"--k {o.k} must lie between 0 and {MAX_K}"),
         (1 <= o.batch <= MAX_BATCH, f"--batch {o.batch} must lie between 1 and {MAX_BATCH}"),
@@ -93,7 +112,7 @@ def _problems(o: Options) -> list[str]:
         (not a or len(a) == o.k, f"--simulate-acceptance needs {o.k} values (one a draft), not {len(a)}"),
         (all(0 <= x <= 1 for x in a), "--simulate-acceptance takes probabilities between 0 and 1"),
         (list(a) == sorted(a, reverse=True), "--simulate-acceptance is P(first i kept): it must not grow"),
-        (not strange, f"--pad-op: no role '{''.join(strange[:1])}'; ops have {', '.join(ROLES)}"),
+        (not strange, f"--pad-op: no role '{''.join(strange[:1])}'; ops have {', '.join(get_args(Role))}"),
         (all(us >= 0 for us in o.pads.values()), "--pad-op takes microseconds of 0 or more"),
     ]
     return [text for fine, text in tests if not fine]

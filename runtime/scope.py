@@ -23,13 +23,19 @@ class Scope:
     """Hands out the context of each op."""
 
     def __init__(
-        self, device: torch.device, pads: Mapping[str, float] | None = None, truth: Truth | None = None
+        self,
+        device: torch.device,
+        pads: Mapping[str, float] | None = None,
+        truth: Truth | None = None,
+        sidecar_device: torch.device | None = None,
     ) -> None:
         self.device = device
         self.pads = dict(pads or {})
         self.truth = truth
         self.phase = ""
-        self._ground = torch.empty(1, device=device) if self.pads else None
+        devices = {device, sidecar_device or device}
+        # made now, since pads may run while a graph is captured
+        self._ground = {str(d): torch.empty(1, device=d) for d in devices} if self.pads else {}
 
     def op(self, role: str, kind: str, layer: int | None = None) -> Mark:
         """An op of the main card, in the range layer/<i>/<role>, or <role> outside layers."""
@@ -51,15 +57,14 @@ class Scope:
         return _Phase(self, phase, name)
 
     def _context(self, name: str, truth: OpTruth) -> Mark:
-        padding = self.pads.get(truth.role, 0.0) if truth.device == str(self.device) else 0.0
+        padding = self.pads.get(truth.role, 0.0)
         if self.truth is None and not padding:
             return marks.mark(name)
         return _Op(self, name, truth, padding)
 
-    def pad(self, microseconds: float) -> None:
-        """Let time pass on the device."""
-        if self._ground is not None:
-            pad(self._ground, microseconds)
+    def pad(self, device: str, microseconds: float) -> None:
+        """Let time pass on a device, in its current stream."""
+        pad(self._ground[device], microseconds)
 
 
 class _Op:
@@ -74,7 +79,7 @@ class _Op:
 
     def __exit__(self, *fault: object) -> None:
         if self.padding:
-            self.scope.pad(self.padding)
+            self.scope.pad(self.truth.device, self.padding)
         if self.scope.truth is not None:
             self.scope.truth.end(self.truth)
         self.mark.__exit__(*fault)

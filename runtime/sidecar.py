@@ -136,7 +136,9 @@ class ColdExperts:
             h = expert_gemm.up_gate(cold.x, cold.slots, w_in, limit=self.limit, count=cold.held)
         if self.reduce == "atomic":
             with self.scope.sidecar(layer, "down", "sidecar_gemm", "gemm", self.device):
-                return expert_gemm.down_atomic(h, cold.slots, cold.weights, w_out, count=cold.held).to(self.dtype)
+                y = expert_gemm.down_atomic(h, cold.slots, cold.weights, w_out, count=cold.held)
+            with self.scope.sidecar(layer, "reduce", "sidecar_reduce", "elementwise", self.device):
+                return y.to(self.dtype)
         with self.scope.sidecar(layer, "down", "sidecar_gemm", "gemm", self.device):
             parts = expert_gemm.down(h, cold.slots, cold.weights, w_out, count=cold.held)
         with self.scope.sidecar(layer, "reduce", "sidecar_reduce", "reduce", self.device):

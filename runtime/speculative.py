@@ -26,20 +26,21 @@ class Draws:
     accept: torch.Tensor  # [B, k] decides on them
     sample: torch.Tensor  # [B] picks the token after them
     simulate: torch.Tensor  # [B] imposes how many are kept
+    every: torch.Tensor  # all of the above, in one piece
     generator: torch.Generator
 
     @classmethod
     def make(cls, options: Options) -> Draws:
         """Zeros; `refill` before each round."""
         batch, k, device = options.batch, options.k, options.device
-        one, many = torch.zeros(batch, device=device), torch.zeros(batch, k, device=device)
+        every = torch.zeros(2 * batch * (k + 1), device=device)
+        draft, accept, sample, simulate = every.split([batch * k, batch * k, batch, batch])
         generator = torch.Generator(device).manual_seed(options.seed)
-        return cls(many, many.clone(), one, one.clone(), generator)
+        return cls(draft.view(batch, k), accept.view(batch, k), sample, simulate, every, generator)
 
     def refill(self) -> None:
         """Fresh numbers; whatever else a round draws comes from the same generator."""
-        for part in (self.draft, self.accept, self.sample, self.simulate):
-            part.uniform_(generator=self.generator)
+        self.every.uniform_(generator=self.generator)
 
 
 def verify(

@@ -82,10 +82,9 @@ class State:
         del self.context[slot]
         self.last[slot] = self.position[slot] = self.active[slot] = 0
 
-    def verify_rows(self, drafts: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """(tokens, sequences, positions), each [B·(k+1)]: the last token and the drafts [B, k]."""
-        tokens = torch.cat([self.last[:, None], drafts], dim=1).flatten()
-        return tokens, self.sequence, (self.position[:, None] + self.ahead).flatten()
+    def positions(self) -> torch.Tensor:
+        """Of the last token and k drafts of each sequence: [B·(k+1)]."""
+        return (self.position[:, None] + self.ahead).flatten()
 
     def advance(self, accepted: torch.Tensor, tokens: torch.Tensor) -> None:
         """Move on by what was kept, on the device: accepted [B], tokens [B, k+1]."""

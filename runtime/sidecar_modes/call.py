@@ -104,5 +104,7 @@ def serve(job: Job, box: Mailbox) -> None:
         box.pin()
         there = None if box.inbox.is_cuda else torch.zeros_like(box.inbox[0], device=device)
     with torch.no_grad():
-        experts = load_cold_experts(job.config, job.options, job.weights, job.placement, Scope(device))
+        experts = load_cold_experts(
+            job.config, job.options, job.weights, job.placement, Scope(device, job.options.pads)
+        )
         Worker(box, experts, job.config, there, lambda: os.getppid() == job.parent).run()

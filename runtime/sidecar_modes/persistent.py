@@ -24,7 +24,7 @@ class PersistentSidecar(PostedSidecar):
         super().__init__(config, options, scope, streams, experts.device)
         main = threading.main_thread()
         # the scope of another thread, so that ranges and phases do not mix with those of the step
-        experts.scope = Scope(experts.device)
+        experts.scope = Scope(experts.device, options.pads)
         self.worker = Worker(self.box, experts, config, None, main.is_alive, record=True)
         self.fault_of_worker = ""
         self.thread = threading.Thread(target=self._serve, name="sidecar", daemon=True)

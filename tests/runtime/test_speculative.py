@@ -23,8 +23,9 @@ def test_no_draw_is_used_in_two_rounds():
     rounds: list[Any] = []
     for _ in range(200):
         draws.refill()
+        rounds.append(draws.every.clone())
         parts = (draws.draft, draws.accept, draws.sample, draws.simulate)
-        rounds.append(torch.cat([part.flatten() for part in parts]))
+        assert torch.equal(torch.cat([part.flatten() for part in parts]), rounds[-1])
     every = torch.cat(rounds)
     # uniforms have 24 bits, so a few of 12,800 meet by chance; a round used again would be 64 at once
     assert len(every) - len(every.unique()) < 30
