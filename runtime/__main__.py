@@ -19,10 +19,12 @@ import torch
 from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench import bench_sidecar
 from stepprof.runtime.engine import Engine
-from stepprof.runtime.errors import RuntimeFault, SidecarError
-from stepprof.runtime.facts import Facts
+from stepprof.runtime.errors import ConfigError, RuntimeFault, SidecarError
+from stepprof.runtime.facts import Facts, write_resident
 from stepprof.runtime.prompts import CLASSES
 from stepprof.runtime.run import Plan, run
+from stepprof.runtime.sidecar_modes.persistent import PersistentSidecar
+from stepprof.runtime.sidecar_modes.resident import ResidentSidecar
 from stepprof.runtime.truth import Truth
 
 
@@ -34,12 +36,23 @@ def run_command(given: argparse.Namespace) -> dict[str, Any]:
     classes = CLASSES if given.prompts == ("all",) else given.prompts
     plan = Plan(classes, given.steps, given.warm_up, given.context)
     facts_file = Facts(given.facts) if given.facts else nullcontext()
+    if given.resident and given.sidecar_mode != "persistent":
+        raise ConfigError("--resident stamps the calls of --sidecar-mode persistent only: add it.")
     made = (config, switches.options_of(given), switches.weights_of(given), placement, truth)
     with facts_file as facts, Engine.make(*made) as engine:
         document = run(engine, plan, facts)
+        if given.resident:
+            write_resident(given.resident, *resident_of(engine).call_stamps())
     if truth is not None:
         truth.write(given.truth)
     return document
+
+
+def resident_of(engine: Engine) -> PersistentSidecar | ResidentSidecar:
+    """The sidecar of mode `persistent`."""
+    sidecar = engine.runner.sidecar
+    assert isinstance(sidecar, PersistentSidecar | ResidentSidecar), f"{type(sidecar)=}"
+    return sidecar
 
 
 def bench_command(given: argparse.Namespace) -> dict[str, Any]:
@@ -61,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--warm-up", type=int, default=2, help="steps before them")
     command.add_argument("--context", type=int, default=0, help="repeat the prompt up to this many tokens")
     command.add_argument("--facts", type=Path, help="write facts of steps and calls here (JSON lines)")
+    command.add_argument("--resident", type=Path, help="write the stamps of a persistent sidecar's calls (JSON lines)")
     command.add_argument("--truth", type=Path, help="write the ops of a step and the graph's edges here (JSON)")
     _shared(command)
     bench = commands.add_parser("bench", help="measure one part")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from stepprof.kernels.resident import CallStamp
 from stepprof.runtime.errors import RuntimeFault
 
 
@@ -46,3 +47,17 @@ class Facts:
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stream.close()
+
+
+def write_resident(path: Path, stamps: Sequence[CallStamp], offset_ns: int, bound_ns: int) -> None:
+    """The calls of a resident worker, on the host's real-time clock: a trace holds one record for all of them.
+
+    One line a call: {"resident": true, "round", "layer", "rows", "seen_ns", "gated_ns", "answered_ns",
+    "clock_offset_bound_ns"}.
+    """
+    with path.open("w") as stream:
+        for call in stamps:
+            times = {name: getattr(call, name) for name in ("seen_ns", "gated_ns", "answered_ns")}
+            moved = {name: None if ns is None else ns + offset_ns for name, ns in times.items()}
+            head = {"resident": True, "round": call.round, "layer": call.layer, "rows": call.rows}
+            stream.write(json.dumps({**head, **moved, "clock_offset_bound_ns": bound_ns}) + "\n")

@@ -79,6 +79,7 @@ class Runner:
         before = [part.clone() for part in live]
         for _ in range(WARM_UPS):
             self.eager(rows, body)
+        self.sidecar.pause()
         for part, old in zip(live, before, strict=True):
             part.copy_(old)
         torch.cuda.synchronize(self.device)

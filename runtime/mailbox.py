@@ -18,6 +18,7 @@ from stepprof.kernels.compact import Cold
 from stepprof.runtime.config import Config
 
 ALIGN = 16
+HOST = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,12 @@ class Layout:
         """Bytes that say which rows and experts there are."""
         return self._parts[3][2]
 
+    @cached_property
+    def offsets(self) -> tuple[int, int, int, int]:
+        """Where held, slots, weights and x begin, in bytes."""
+        held, _, slots, weights, x = (offset for _, _, offset in self._parts)
+        return held, slots, weights, x
+
     def views(self, box: torch.Tensor) -> Cold:
         """The parts of a box, a uint8 tensor of at least `size` bytes."""
         held, rows, slots, weights, x = (_view(box, *part) for part in self._parts)
@@ -61,21 +68,28 @@ class Layout:
 class Mailbox:
     """Boxes and flags of all layers."""
 
-    def __init__(self, layers: int, max_rows: int, layout: Layout, device: torch.device) -> None:
-        """Boxes lie on `device`; flags always lie in host memory."""
+    def __init__(
+        self,
+        layers: int,
+        layout: Layout,
+        there: torch.device,
+        back: torch.device,
+        flags: tuple[torch.device, torch.device] = (HOST, HOST),
+    ) -> None:
+        """Boxes lie `there` and answers `back`; requests and answers have flags of their own."""
         self.layers = layers
-        self.inbox = torch.zeros(layers, layout.size, dtype=torch.uint8, device=device)  # [L, bytes] main -> sidecar
-        self.outbox = torch.zeros(layers, max_rows, layout.hidden, dtype=layout.dtype, device=device)  # back
-        self.request = torch.zeros(layers, 1, dtype=torch.int32)
-        self.answer = torch.zeros(layers, 1, dtype=torch.int32)
+        self.inbox = torch.zeros(layers, layout.size, dtype=torch.uint8, device=there)  # [L, bytes] main -> sidecar
+        self.outbox = torch.zeros(layers, layout.rows, layout.hidden, dtype=layout.dtype, device=back)  # [L, T, D]
+        self.request = torch.zeros(layers, 1, dtype=torch.int32, device=flags[0])
+        self.answer = torch.zeros(layers, 1, dtype=torch.int32, device=flags[1])
         self.rows = torch.zeros(1, dtype=torch.int32)  # T of the coming round
         self.stop = torch.zeros(1, dtype=torch.int32)
         self.ready = torch.zeros(1, dtype=torch.int32)
 
     def host_parts(self) -> list[torch.Tensor]:
         """What lies in host memory."""
-        flags = [self.request, self.answer, self.rows, self.stop, self.ready]
-        return flags + [part for part in (self.inbox, self.outbox) if not part.is_cuda]
+        parts = [self.request, self.answer, self.rows, self.stop, self.ready, self.inbox, self.outbox]
+        return [part for part in parts if not part.is_cuda]
 
     def share(self) -> None:
         """Move host memory to where another process can reach it."""

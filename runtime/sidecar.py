@@ -34,6 +34,10 @@ class Sidecar(Protocol):
         """Say on the host how many rows the coming pass has."""
         ...
 
+    def pause(self) -> None:
+        """End what would keep a card from being synchronised; `prepare` starts it again."""
+        ...
+
     def begin(self, rows: int) -> None:
         """Open the round."""
         ...
@@ -99,6 +103,9 @@ class NoSidecar:
 
     def prepare(self, rows: int) -> None:
         """Nothing to say."""
+
+    def pause(self) -> None:
+        """Nothing runs."""
 
     def begin(self, rows: int) -> None:
         """Nothing to open."""

@@ -16,7 +16,7 @@ import torch.multiprocessing as multiprocessing
 
 from stepprof.runtime.config import Config
 from stepprof.runtime.errors import SidecarError
-from stepprof.runtime.mailbox import Mailbox
+from stepprof.runtime.mailbox import HOST, Mailbox, layout_of
 from stepprof.runtime.options import Options
 from stepprof.runtime.placement import Placement
 from stepprof.runtime.scope import Scope
@@ -54,7 +54,10 @@ class CallSidecar(PostedSidecar):
     ) -> None:
         there = torch.device(options.sidecar_device)
         peer = options.link == "peer" and there.type == "cuda"
-        super().__init__(config, options, scope, streams, there if peer else torch.device("cpu"))
+        lies = there if peer else HOST
+        super().__init__(
+            config, options, scope, streams, Mailbox(config.layers, layout_of(config, options.max_rows), lies, lies)
+        )
         self.box.share()
         if self.main.type == "cuda":
             self.box.pin()

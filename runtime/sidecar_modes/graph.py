@@ -40,6 +40,9 @@ class GraphSidecar:
     def prepare(self, rows: int) -> None:
         """Nothing to say: shapes are part of the graph."""
 
+    def pause(self) -> None:
+        """Nothing runs on its own."""
+
     def begin(self, rows: int) -> None:
         """Nothing to open: events order the calls."""
 

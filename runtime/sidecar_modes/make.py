@@ -14,6 +14,7 @@ from stepprof.runtime.sidecar_modes.call import CallSidecar
 from stepprof.runtime.sidecar_modes.experts import load_cold_experts
 from stepprof.runtime.sidecar_modes.graph import GraphSidecar
 from stepprof.runtime.sidecar_modes.persistent import PersistentSidecar
+from stepprof.runtime.sidecar_modes.resident import ResidentSidecar
 from stepprof.runtime.streams import Streams
 from stepprof.runtime.weights import Weights
 
@@ -29,9 +30,12 @@ def make_sidecar(
         return NoSidecar()
     if mode == "call":
         return CallSidecar(config, options, weights, placement, scope, streams)
-    if mode == "persistent" and torch.device(options.sidecar_device).type == "cuda":
-        raise ConfigError("--sidecar-mode persistent has no GPU kernel yet: use graph or call, or --device cpu.")
+    resident = mode == "persistent" and torch.device(options.sidecar_device).type == "cuda"
+    if resident and (options.sidecar_device == options.device or options.link == "host"):
+        raise ConfigError("--sidecar-mode persistent needs a second card with peer access: use graph or call.")
     experts = load_cold_experts(config, options, weights, placement, scope)
+    if resident:
+        return ResidentSidecar(config, options, experts, scope, streams)
     if mode == "persistent":
         return PersistentSidecar(config, options, experts, scope, streams)
     return GraphSidecar(config, options, experts, scope, streams)

@@ -25,20 +25,17 @@ from stepprof.runtime.streams import Streams
 class PostedSidecar:
     """Flags and boxes; a subclass starts the worker and says how it fares."""
 
-    def __init__(
-        self, config: Config, options: Options, scope: Scope, streams: Streams, box_device: torch.device
-    ) -> None:
+    def __init__(self, config: Config, options: Options, scope: Scope, streams: Streams, box: Mailbox) -> None:
         self.scope, self.streams, self.main = scope, streams, torch.device(options.device)
         self.outbox: Outbox | None = Outbox(config, options)
         self.sent = self.outbox
-        layout = self.sent.layout(options.max_rows)
-        self.box = Mailbox(config.layers, options.max_rows, layout, box_device)
-        self.there: Any = torch.cuda.Stream(box_device) if box_device.type == "cuda" else None
+        self.box = box
+        self.there: Any = torch.cuda.Stream(box.inbox.device) if box.inbox.is_cuda else None
         self.limit_ms = options.limit_ms
         self.failed = False
         self.round = torch.zeros(1, dtype=torch.int32, device=self.main)
         self.fault = torch.zeros(1, dtype=torch.int32, device=self.main)
-        self.back = torch.zeros(options.max_rows, config.hidden, dtype=layout.dtype, device=self.main)
+        self.back = torch.zeros(options.max_rows, config.hidden, dtype=box.outbox.dtype, device=self.main)
 
     def prepare(self, rows: int) -> None:
         """Tell the worker how boxes are divided; passes of another size must have ended."""
@@ -46,6 +43,9 @@ class PostedSidecar:
             if self.main.type == "cuda":
                 torch.cuda.synchronize(self.main)
             self.box.rows.fill_(rows)
+
+    def pause(self) -> None:
+        """A worker of its own keeps nobody from synchronising."""
 
     def begin(self, rows: int) -> None:
         """The next round."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import torch
 
 from stepprof.kernels.compact import Cold
+from stepprof.kernels.resident import CallStamp
 from stepprof.profiler import marks
 from stepprof.runtime.config import Config
 from stepprof.runtime.mailbox import Mailbox, layout_of
@@ -21,18 +22,6 @@ from stepprof.runtime.sidecar import ColdExperts
 ASK_EVERY = 2_000  # polls between two looks at whether the main program still lives
 PATIENCE = 200_000  # polls without a request after which the loop naps between polls
 NAP_S = 2e-4
-
-
-@dataclass(frozen=True)
-class CallTime:
-    """When a call was seen, computed and answered, in ns of the clock that `clock` reads."""
-
-    round: int
-    layer: int
-    rows: int
-    seen_ns: int
-    computed_ns: int
-    answered_ns: int
 
 
 @dataclass
@@ -45,7 +34,7 @@ class Worker:
     there: torch.Tensor | None
     alive: Callable[[], bool]
     record: bool = False
-    times: list[CallTime] = field(default_factory=list[CallTime])
+    times: list[CallStamp] = field(default_factory=list[CallStamp])
     polls: int = 0
 
     def run(self) -> None:
@@ -74,11 +63,11 @@ class Worker:
         asked = layout.views(self.box.inbox[layer])
         self.polls = 0
         if (held := int(asked.held)) > 0:
-            seen = time.perf_counter_ns()
+            seen = time.time_ns()
             with marks.mark(marks.sidecar_call(layer, rows=held)):
                 self._answer(layer, rows, self._carried(layer, rows, asked))
             if self.record:
-                self.times.append(CallTime(round_, layer, held, seen, self.computed, time.perf_counter_ns()))
+                self.times.append(CallStamp(round_, layer, held, seen, None, time.time_ns()))
         self.box.answer[layer] = round_
 
     def _carried(self, layer: int, rows: int, asked: Cold) -> Cold:
@@ -91,7 +80,6 @@ class Worker:
 
     def _answer(self, layer: int, rows: int, cold: Cold) -> None:
         y = self.experts(layer, cold)
-        self.computed = time.perf_counter_ns()
         with self.experts.scope.sidecar(layer, "copy_out", "sidecar_copy", "copy", self.experts.device):
             self.box.outbox[layer, :rows].copy_(y, non_blocking=True)
         if y.is_cuda:  # the flag may only follow the answer

@@ -84,6 +84,15 @@ def test_a_padded_op_slows_the_step(capsys: pytest.CaptureFixture[str], monkeypa
     assert slower == pytest.approx(100, rel=0.3)
 
 
+def test_a_resident_sidecar_tells_its_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    file, words = tmp_path / "resident.jsonl", ("run", "--steps", "2", "--device", "cpu", "--json")
+    code, _, _ = run(capsys, monkeypatch, *words, "--sidecar-mode", "persistent", "--resident", str(file))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert code == 0 and lines and all(line["resident"] and line["seen_ns"] <= line["answered_ns"] for line in lines)
+
+
 def test_bench_sidecar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     words = ("bench", "sidecar", "--rows", "0,1,3", "--rounds", "2", "--device", "cpu")
     code, out, _ = run(capsys, monkeypatch, *words, "--json")
@@ -109,6 +118,7 @@ def test_bench_sidecar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
         (("run", "--pad-op", "attentoin=3"), 2, "no role 'attentoin'"),
         (("run", "--pad-op", "attention"), 2, "invalid pad value"),
         (("bench", "sidecar", "--rows", "99"), 2, "rows of 0 to 64"),
+        (("run", "--resident", "x"), 2, "of --sidecar-mode persistent only"),
         (("run", "--layers", "0"), 2, "--layers 0 must be at least 1"),
     ],
     ids=str,

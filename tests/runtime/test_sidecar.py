@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,18 +86,48 @@ def test_the_process_leaves_when_its_parent_is_killed():
     )
     root = Path(__file__).resolve().parents[2]
     path = f"{root}{os.pathsep}{root / '.package'}"
-    file = root / "tests" / "runtime" / "engines.py"
-    assert file.exists()
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
     ) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         parent.kill()
+    assert wait_until(lambda: gone(pid))
+
+
+def children(pid: int) -> list[int]:
+    """Processes that a process has started."""
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def test_the_command_leaves_with_an_error_and_no_orphan_when_the_process_is_killed():
+    words = ["run", "--sidecar-mode", "call", "--limit-ms", "500", "--steps", "100000", "--device", "cpu"]
+    command = [sys.executable, "-m", "stepprof.runtime", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        until = time.monotonic() + 60
+        workers: list[int] = []
+        while not workers and time.monotonic() < until:
+            time.sleep(0.2)
+            lines = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in children(program.pid)}
+            workers = [pid for pid, line in lines.items() if "spawn_main" in line]
+        time.sleep(4)  # let it load and serve
+        everybody = children(program.pid)
+        os.kill(workers[0], signal.SIGKILL)
+        out, err = program.communicate(timeout=30)
+    assert program.returncode == 1 and out == ""
+    assert "killed by signal 9" in err and "Traceback" not in err
+    assert everybody and wait_until(lambda: all(map(gone, everybody)))
+
+
+def wait_until(true: Callable[[], bool]) -> bool:
+    """Whether it comes true within 10 s."""
     until = time.monotonic() + 10
-    while not gone(pid) and time.monotonic() < until:
+    while not true() and time.monotonic() < until:
         time.sleep(0.05)
-    assert gone(pid)
+    return true()
 
 
 def test_a_thread_that_fails_fails_the_step(monkeypatch: pytest.MonkeyPatch):
@@ -115,8 +146,8 @@ def test_a_resident_worker_stamps_its_calls():
         decode(made, made.add(PROMPT), 5)
         sidecar = made.runner.sidecar
         assert isinstance(sidecar, PersistentSidecar)
-        times = sidecar.call_times()
-    assert times and all(t.seen_ns <= t.computed_ns <= t.answered_ns and t.rows > 0 for t in times)
+        times, _, _ = sidecar.call_stamps()
+    assert times and all(t.seen_ns <= t.answered_ns and t.rows > 0 for t in times)
     assert [t.layer for t in times if t.round == 1] == sorted(t.layer for t in times if t.round == 1)
 
 
@@ -130,7 +161,7 @@ def test_calls_without_cold_rows(mode: Any):
         outbox = made.runner.sidecar.outbox
         assert outbox is not None and outbox.counts(3) == [(0, 0)] * 4
         if isinstance(made.runner.sidecar, PersistentSidecar):
-            assert made.runner.sidecar.call_times() == []
+            assert made.runner.sidecar.call_stamps() == ([], 0, 0)
 
 
 def test_off_needs_every_expert_hot():
