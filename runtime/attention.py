@@ -120,7 +120,7 @@ class Compressor:
             pair = linear(x, self.weight)  # [T, 2·Dh]
         with op("kv_write", "copy", self.layer):
             raw[rows.sequences, rows.ring] = pair
-        with op("kv_write", "reduce", self.layer):
+        with op("attention", "reduce", self.layer):
             row = pool(raw, self.bias, rows.sequences, rows.positions)  # [T, Dh] float32
         with op("rope", "norm", self.layer):
             places = rows.group[self.ratio]
