@@ -31,6 +31,8 @@ class CaptureView:
         """Handles of all nodes so far."""
         count = ctypes.c_size_t()
         _call("cuGraphGetNodes", self.graph, None, ctypes.byref(count))
+        if not count.value:  # the driver refuses to fill an empty list
+            return []
         handles = (Handle * count.value)()
         _call("cuGraphGetNodes", self.graph, handles, ctypes.byref(count))
         return [handle for handle in handles if handle]
@@ -39,6 +41,8 @@ class CaptureView:
         """(from, to) handles of all edges so far."""
         count = ctypes.c_size_t()
         _call("cuGraphGetEdges_v2", self.graph, None, None, None, ctypes.byref(count))
+        if not count.value:
+            return []
         sources, targets = (Handle * count.value)(), (Handle * count.value)()
         data = (ctypes.c_uint8 * (8 * count.value))()  # CUgraphEdgeData is 8 bytes
         _call("cuGraphGetEdges_v2", self.graph, sources, targets, data, ctypes.byref(count))

@@ -35,7 +35,7 @@ class GraphSidecar:
         self.staging = _staging(self.sent.buffer[0], self.back) if options.link == "host" else None
         self.side: Any = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
         # what is allocated over there while a graph is captured stays out of everybody else's hands
-        self.pool = torch.cuda.MemPool() if self.side is not None and self.device != self.main else None
+        self.pool = _pool_of(self.device) if self.side is not None and self.device != self.main else None
 
     def prepare(self, rows: int) -> None:
         """Nothing to say: shapes are part of the graph."""
@@ -86,6 +86,12 @@ class GraphSidecar:
         pool = nullcontext() if self.pool is None else torch.cuda.use_mem_pool(self.pool, self.device)
         with self.streams.beside("sidecar"), torch.cuda.stream(self.side), pool:
             yield
+
+
+def _pool_of(device: torch.device) -> Any:
+    """A pool of that card's memory; it belongs to the card that is current when it is made."""
+    with torch.cuda.device(device):
+        return torch.cuda.MemPool()
 
 
 def _staging(*like: torch.Tensor) -> list[torch.Tensor]:
