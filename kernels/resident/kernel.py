@@ -102,6 +102,10 @@ def _compiled(device: torch.device, dtype: torch.dtype, name: str) -> Any:
     compile_kernel: Any = getattr(torch.cuda, "_compile_kernel", None)
     if compile_kernel is None:
         raise NotImplementedError("the resident kernel needs torch 2.9 or newer: use --sidecar-mode graph or call.")
-    source = f"#define BF16 {int(dtype == torch.bfloat16)}\n{SOURCE.read_text()}"
-    with torch.cuda.device(device):
-        return compile_kernel(source, name)
+    # some versions of torch put `extern "C"` before a source that does not begin with it
+    source = f'extern "C" {{}}\n#define BF16 {int(dtype == torch.bfloat16)}\n{SOURCE.read_text()}'
+    try:
+        with torch.cuda.device(device):
+            return compile_kernel(source, name)
+    except OSError as fault:
+        raise NotImplementedError(f"the resident kernel cannot be compiled here ({fault}): set CUDA_HOME.") from None

@@ -35,7 +35,10 @@ def make_sidecar(
         raise ConfigError("--sidecar-mode persistent needs a second card with peer access: use graph or call.")
     experts = load_cold_experts(config, options, weights, placement, scope)
     if resident:
-        return ResidentSidecar(config, options, experts, scope, streams)
+        try:
+            return ResidentSidecar(config, options, experts, scope, streams)
+        except NotImplementedError as fault:
+            raise ConfigError(str(fault)) from None
     if mode == "persistent":
         return PersistentSidecar(config, options, experts, scope, streams)
     return GraphSidecar(config, options, experts, scope, streams)
