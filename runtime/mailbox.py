@@ -82,13 +82,14 @@ class Mailbox:
         self.outbox = torch.zeros(layers, layout.rows, layout.hidden, dtype=layout.dtype, device=back)  # [L, T, D]
         self.request = torch.zeros(layers, 1, dtype=torch.int32, device=flags[0])
         self.answer = torch.zeros(layers, 1, dtype=torch.int32, device=flags[1])
+        self.held = torch.zeros(layers, 1, dtype=torch.int32)  # rows of a call, for a host that boxes are far from
         self.rows = torch.zeros(1, dtype=torch.int32)  # T of the coming round
         self.stop = torch.zeros(1, dtype=torch.int32)
         self.ready = torch.zeros(1, dtype=torch.int32)
 
     def host_parts(self) -> list[torch.Tensor]:
         """What lies in host memory."""
-        parts = [self.request, self.answer, self.rows, self.stop, self.ready, self.inbox, self.outbox]
+        parts = [self.request, self.answer, self.held, self.rows, self.stop, self.ready, self.inbox, self.outbox]
         return [part for part in parts if not part.is_cuda]
 
     def share(self) -> None:

@@ -62,6 +62,9 @@ class PostedSidecar:
         with self._beside():
             with self.scope.sidecar(layer, "publish", "sidecar_copy", "copy", self.main):
                 self.box.inbox[layer, : len(packed)].copy_(packed, non_blocking=True)
+            if self.box.inbox.is_cuda and not self.box.request.is_cuda:
+                with self.scope.sidecar(layer, "publish", "sidecar_copy", "copy", self.main):
+                    self.box.held[layer].copy_(cold.held, non_blocking=True)
             with self.scope.sidecar(layer, "signal", "sidecar_copy", "copy", self.main):
                 signal.signal(self.box.request[layer], self.round)
 

@@ -62,7 +62,8 @@ class Worker:
         layout = layout_of(self.config, rows)
         asked = layout.views(self.box.inbox[layer])
         self.polls = 0
-        if (held := int(asked.held)) > 0:
+        held = int(self.box.held[layer] if self.box.inbox.is_cuda else asked.held)
+        if held > 0:
             seen = time.time_ns()
             with marks.mark(marks.sidecar_call(layer, rows=held)):
                 self._answer(layer, rows, self._carried(layer, rows, asked))

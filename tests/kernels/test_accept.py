@@ -7,7 +7,7 @@ import torch
 
 from stepprof.kernels import accept
 
-VOCAB, K, ROUNDS = 6, 3, 60_000
+VOCAB, K, ROUNDS = 6, 3, 30_000
 # 99.9 % quantile of chi-square
 LIMITS = {5: 20.52, 35: 66.62}
 

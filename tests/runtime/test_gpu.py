@@ -76,7 +76,7 @@ def test_truth_names_every_node_of_the_graph(cards: dict[str, Any]):
 @two_cards
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=str)
 def test_a_dead_sidecar_fails_the_step_in_time(blow: signal.Signals):
-    made = Engine.make(TINY, Options(k=3, sidecar_mode="call", limit_ms=300.0, **TWO))
+    made = Engine.make(TINY, Options(k=3, sidecar_mode="call", limit_ms=1500.0, **TWO))
     sidecar = made.runner.sidecar
     assert isinstance(sidecar, CallSidecar) and sidecar.process.pid
     try:
@@ -86,7 +86,7 @@ def test_a_dead_sidecar_fails_the_step_in_time(blow: signal.Signals):
         start = time.monotonic()
         with pytest.raises(SidecarError):
             decode(made, slot, 100)
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 10
     finally:
         made.close()
     assert sidecar.process.exitcode is not None

@@ -59,7 +59,7 @@ def test_a_process_answers_as_the_graph_does_and_leaves():
     ("blow", "message"), [(signal.SIGKILL, "killed by signal 9"), (signal.SIGSTOP, "does not answer")], ids=str
 )
 def test_a_process_that_dies_or_stalls_fails_the_step(blow: signal.Signals, message: str):
-    made = engine(k=3, sidecar_mode="call", limit_ms=300.0)
+    made = engine(k=3, sidecar_mode="call", limit_ms=1500.0)
     process = process_of(made)
     try:
         slot = made.add(PROMPT)
@@ -69,7 +69,7 @@ def test_a_process_that_dies_or_stalls_fails_the_step(blow: signal.Signals, mess
         with pytest.raises(SidecarError, match=message):
             for _ in range(50):
                 made.step()
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 10
     finally:
         made.close()
     assert gone(process.pid)
@@ -131,7 +131,7 @@ def wait_until(true: Callable[[], bool]) -> bool:
 
 
 def test_a_thread_that_fails_fails_the_step(monkeypatch: pytest.MonkeyPatch):
-    with engine(k=2, sidecar_mode="persistent", limit_ms=300.0) as made:
+    with engine(k=2, sidecar_mode="persistent", limit_ms=1500.0) as made:
         slot = made.add(PROMPT)
         decode(made, slot, 2)
         sidecar = made.runner.sidecar
