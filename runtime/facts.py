@@ -1,0 +1,63 @@
+"""The facts file (`--facts FILE.jsonl`): what a trace cannot say, one line a step and one a sidecar call.
+
+    {"step": 3, "drafted": 5, "kept": 4, "batch": 1, "class": "code", "context_length": 512}
+    {"step": 3, "layer": 7, "rows": 2, "experts": 3, "skipped": false}
+
+`stepprof import --facts` reads it. Counts of a batch are sums over its sequences, the context length is the longest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from stepprof.kernels.resident import CallStamp
+from stepprof.runtime.errors import RuntimeFault
+
+
+class Facts:
+    """An open facts file; a context."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.stream = path.open("w")
+        except OSError as fault:
+            raise RuntimeFault(f"{path} cannot be written ({fault.strerror}): check --facts.") from None
+
+    def step(self, step: int, drafted: int, kept: int, batch: int, class_: str | None, context_length: int) -> None:
+        """One step; `kept` includes the token after the drafts."""
+        line = {"step": step, "drafted": drafted, "kept": kept, "batch": batch}
+        self._write({**line, "class": class_, "context_length": context_length})
+
+    def calls(self, step: int, counts: Sequence[tuple[int, int]], skips: bool) -> None:
+        """The sidecar calls of a step: (rows, experts) by layer; `skips` tells whether empty ones are not made."""
+        for layer, (rows, experts) in enumerate(counts):
+            call = {"step": step, "layer": layer, "rows": rows, "experts": experts}
+            self._write({**call, "skipped": skips and rows == 0})
+
+    def _write(self, line: dict[str, object]) -> None:
+        self.stream.write(json.dumps(line) + "\n")
+
+    def __enter__(self) -> Facts:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stream.close()
+
+
+def write_resident(path: Path, stamps: Sequence[CallStamp], offset_ns: int, bound_ns: int) -> None:
+    """The calls of a resident worker, on the host's real-time clock: a trace holds one record for all of them.
+
+    One line a call: {"resident": true, "round", "layer", "rows", "seen_ns", "gated_ns", "answered_ns",
+    "clock_offset_bound_ns"}.
+    """
+    with path.open("w") as stream:
+        for call in stamps:
+            times = {name: getattr(call, name) for name in ("seen_ns", "gated_ns", "answered_ns")}
+            moved = {name: None if ns is None else ns + offset_ns for name, ns in times.items()}
+            head = {"resident": True, "round": call.round, "layer": call.layer, "rows": call.rows}
+            stream.write(json.dumps({**head, **moved, "clock_offset_bound_ns": bound_ns}) + "\n")

@@ -1,0 +1,145 @@
+"""The command line: figures with their kinds, facts that the importer reads, a truth that names every op."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from stepprof.analyses.vocabulary import KINDS, PHASES, ROLES
+from stepprof.profiler.ingest.facts import CallFact, StepFact
+from stepprof.runtime import tokenizer
+from stepprof.runtime.__main__ import main
+from stepprof.runtime.prompts import CLASSES, prompts
+
+
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str, str]:
+    """(exit code, standard output, standard error) of a command in this process."""
+    monkeypatch.setattr(sys, "argv", ["runtime", *words])
+    try:
+        code = main()
+    except SystemExit as left:
+        code = int(left.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_tiny_runs_as_a_command_in_seconds():
+    command = [sys.executable, "-m", "stepprof.runtime", "run", "--preset", "tiny", "--steps", "4", "--device", "cpu"]
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True, timeout=60)
+    document = json.loads(done.stdout)
+    (prose,) = document["classes"]
+    assert prose["steps"] == 4 and prose["p50_step_ms"]["kind"] == "measured"
+    assert sum(map(len, prose["tokens"])) >= 4
+
+
+def test_every_class_and_facts_and_truth(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    facts, truth = tmp_path / "facts.jsonl", tmp_path / "truth.json"
+    words = ("run", "--prompts", "all", "--steps", "3", "--warm-up", "1", "--device", "cpu", "--json")
+    code, out, _ = run(capsys, monkeypatch, *words, "--facts", str(facts), "--truth", str(truth))
+    document = json.loads(out)
+    assert code == 0 and [one["class"] for one in document["classes"]] == list(CLASSES)
+
+    lines = [json.loads(line) for line in facts.read_text().splitlines()]
+    calls = [msgspec.convert(line, CallFact) for line in lines if "layer" in line]
+    steps = [msgspec.convert(line, StepFact) for line in lines if "layer" not in line]
+    assert [fact.step for fact in steps] == list(range(5 * 4))
+    assert len(calls) == 4 * len(steps) and all((fact.drafted, fact.batch) == (5, 1) for fact in steps)
+    for name, one in zip(CLASSES, document["classes"], strict=True):
+        counted = [fact.kept or 0 for fact in steps if fact.class_ == name][1:]
+        assert min(counted) >= 1
+        assert one["kept_per_step"]["value"] == pytest.approx(sum(counted) / 3)
+
+    ops = json.loads(truth.read_text())["ops"]
+    assert {op["role"] for op in ops} <= set(ROLES) and {op["kind"] for op in ops} <= set(KINDS)
+    assert {op["phase"] for op in ops} == set(PHASES) - {"prefill"}
+    assert [op["order"] for op in ops] == list(range(len(ops)))
+    counts = Counter((op["role"], op["layer"]) for op in ops)
+    assert all(counts["sidecar_gemm", layer] == 2 for layer in range(4))
+
+
+def test_imposed_figures_are_called_simulated(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    words = ("run", "--steps", "3", "--k", "2", "--simulate-acceptance", "1,1", "--cold-rate", "0.5", "--device", "cpu")
+    _, out, _ = run(capsys, monkeypatch, *words, "--json")
+    document = json.loads(out)
+    (prose,) = document["classes"]
+    assert prose["kept_per_step"] == {"value": 3.0, "kind": "simulated"}
+    assert {prose[key]["kind"] for key in ("p50_step_ms", "tokens_per_s")} == {"simulated"}
+    assert document["options"]["simulated"] == ["--simulate-acceptance", "--cold-rate"]
+
+
+def test_a_padded_op_slows_the_step(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    def step_ms(*words: str) -> float:
+        _, out, _ = run(capsys, monkeypatch, "run", "--steps", "5", "--device", "cpu", "--json", *words)
+        return json.loads(out)["classes"][0]["p50_step_ms"]["value"]
+
+    # the attention of 4 layers and of the draft head's one; on a busy machine a step may take longer, never less
+    padded = step_ms("--pad-op", "attention=20000")
+    assert padded >= 100 and padded > step_ms() + 50
+
+
+def test_a_resident_sidecar_tells_its_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    file, words = tmp_path / "resident.jsonl", ("run", "--steps", "2", "--device", "cpu", "--json")
+    code, _, _ = run(capsys, monkeypatch, *words, "--sidecar-mode", "persistent", "--resident", str(file))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert code == 0 and lines and all(line["resident"] and line["seen_ns"] <= line["answered_ns"] for line in lines)
+
+
+def test_bench_sidecar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    words = ("bench", "sidecar", "--rows", "0,1,3", "--rounds", "2", "--device", "cpu")
+    code, out, _ = run(capsys, monkeypatch, *words, "--json")
+    document: dict[str, Any] = json.loads(out)
+    assert code == 0 and [call["rows"] for call in document["calls"]] == [0, 1, 3]
+    assert [call["experts"] for call in document["calls"]] == [0, 1, 2]  # tiny has two cold experts
+    code, out, _ = run(capsys, monkeypatch, *words)
+    assert out.startswith("0 rows: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("run", "--k", "9"), 2, "--k 9 must lie between 0 and 7"),
+        (("run", "--steps", "0"), 2, "0 must be at least 1"),
+        (("run", "--prompts", "poem"), 2, "no prompt class 'poem'; there are prose"),
+        (("run", "--device", "tpu"), 2, "no device 'tpu'"),
+        (("run", "--device", "cuda:9"), 2, "no device 'cuda:9' here"),
+        (("run", "--context", "600"), 1, "the prompt has 600 tokens, at most 506 fit"),
+        (("run", "--weights", "none.safetensors"), 1, "none.safetensors cannot be read"),
+        (("run", "--facts", "no/such/folder"), 1, "no/such/folder cannot be written"),
+        (("run", "--placement", "p.json", "--hot-experts", "3"), 2, "give one"),
+        (("run", "--pad-op", "attentoin=3"), 2, "no role 'attentoin'"),
+        (("run", "--pad-op", "attention"), 2, "invalid pad value"),
+        (("bench", "sidecar", "--rows", "99"), 2, "rows of 0 to 64"),
+        (("run", "--resident", "x"), 2, "of --sidecar-mode persistent only"),
+        (("run", "--layers", "0"), 2, "--layers 0 must be at least 1"),
+    ],
+    ids=str,
+)
+def test_faults_are_one_sentence(
+    words: tuple[str, ...],
+    code: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    left, out, err = run(capsys, monkeypatch, *words)
+    assert (left, out) == (code, "") and message in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_prompts_survive_the_tokenizer(name: str):
+    for text in prompts(name):
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_tokenizer_takes_any_bytes():
+    assert tokenizer.encode("é")[1:] == [0xC3, 0xA9]
+    assert tokenizer.decode([tokenizer.BEGIN, 0xC3, 258]) == "\ufffd"
