@@ -23,6 +23,7 @@ from stepprof.runtime.errors import ConfigError, RuntimeFault, SidecarError
 from stepprof.runtime.facts import Facts, write_resident
 from stepprof.runtime.prompts import CLASSES
 from stepprof.runtime.run import Plan, run
+from stepprof.runtime.serve.command import add_serve_switches, serve_command, show_serve
 from stepprof.runtime.sidecar_modes.persistent import PersistentSidecar
 from stepprof.runtime.sidecar_modes.resident import ResidentSidecar
 from stepprof.runtime.truth import Truth
@@ -76,6 +77,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--facts", type=Path, help="write facts of steps and calls here (JSON lines)")
     command.add_argument("--resident", type=Path, help="write the stamps of a persistent sidecar's calls (JSON lines)")
     command.add_argument("--truth", type=Path, help="write the ops of a step and the graph's edges here (JSON)")
+    _shared(command)
+    command = commands.add_parser("serve", help="answer OpenAI completions on 127.0.0.1")
+    command.set_defaults(function=serve_command, show=show_serve)
+    add_serve_switches(command)
     _shared(command)
     bench = commands.add_parser("bench", help="measure one part")
     parts = bench.add_subparsers(dest="part", required=True)
