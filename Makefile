@@ -16,13 +16,17 @@ setup: .venv/stamp ## create .venv with stepprof and its tools (again only when 
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+.venv/test-stamp: .venv/stamp requirements-test.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-test.txt
+	@touch $@
+
 demo: setup ## show where a step of the sample capture goes
 	$(BIN)/stepprof demo
 
 test: lint ## the whole gate: lint, types, tests that need no GPU
 	$(BIN)/pytest -q -m 'not gpu'
 
-lint: setup ## ruff, format check, pyright
+lint: .venv/test-stamp ## ruff, format check, pyright
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
@@ -34,7 +38,7 @@ format: setup ## sort imports, mend what ruff can, format
 bench: setup ## run the measurements under benchmarks/
 	@set -e; for file in $(or $(wildcard benchmarks/bench_*.py),$(error no benchmarks/bench_*.py here)); do $(BIN)/python "$$file"; done
 
-gpu: setup ## tests that need an NVIDIA GPU
+gpu: .venv/test-stamp ## tests that need an NVIDIA GPU
 	$(BIN)/pytest -q -m gpu
 
 tree: setup ## rewrite README's tree from the files' first lines
