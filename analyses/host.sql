@@ -8,18 +8,20 @@ WHERE n.text SIMILAR TO '(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Sy
 -- Streams made to wait for what another stream had recorded, with the times of both calls.
 -- Where the source numbers its records (sync_id), the wait names its record; else the event's latest one.
 CREATE OR REPLACE TEMP TABLE _event_link AS
-WITH record AS (
-    SELECT r.process, s.stream_key AS stream, r.event, r.sync_id, a.start_ns AS at_ns
-    FROM event_record r JOIN api a USING (process, correlation)
+WITH call AS (SELECT process, correlation, min(start_ns) AS at_ns FROM api WHERE correlation IS NOT NULL GROUP BY ALL),
+record AS (
+    SELECT r.process, s.stream_key AS stream, r.event, r.sync_id, c.at_ns
+    FROM event_record r JOIN call c USING (process, correlation)
     JOIN _stream s ON s.process = r.process AND s.context IS NOT DISTINCT FROM r.context AND s.stream = r.stream
 ),
 wait AS (
-    SELECT w.process, s.stream_key AS stream, w.event, w.sync_id, a.start_ns AS at_ns
-    FROM event_wait w JOIN api a USING (process, correlation)
+    SELECT w.process, s.stream_key AS stream, w.event, w.sync_id, c.at_ns
+    FROM event_wait w JOIN call c USING (process, correlation)
     JOIN _stream s ON s.process = w.process AND s.context IS NOT DISTINCT FROM w.context AND s.stream = w.stream
 )
 SELECT w.stream AS wait_stream, w.at_ns AS wait_ns, r.stream AS record_stream, r.at_ns AS record_ns
-FROM wait w JOIN record r ON w.process = r.process AND w.event = r.event AND w.sync_id = r.sync_id
+FROM wait w ASOF JOIN record r
+    ON w.process = r.process AND w.event = r.event AND w.sync_id = r.sync_id AND w.at_ns >= r.at_ns
 UNION ALL
 SELECT w.stream, w.at_ns, r.stream, r.at_ns
 FROM (FROM wait ANTI JOIN record USING (process, event, sync_id)) w
