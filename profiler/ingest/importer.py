@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.clean import clean
 from stepprof.profiler.ingest.edges import load_edges
 from stepprof.profiler.ingest.facts import load_costs, load_facts
 from stepprof.profiler.ingest.formats import KINETO_JSON, NSYS_SQLITE, Source, opened
@@ -23,7 +24,6 @@ from stepprof.profiler.ingest.nsys_load import load_nsys
 from stepprof.profiler.ingest.sqlite_reader import SqliteExport, reason
 from stepprof.profiler.store import Store, create
 
-CLEAN_SQL = Path(__file__).with_name("clean.sql")
 TOOLS = {NSYS_SQLITE: "nsys", KINETO_JSON: "torch.profiler"}
 # what a file that breaks off, or holds values that nothing can mean, raises while its rows are read
 DAMAGE = (duckdb.InvalidInputException, duckdb.DataError, duckdb.IntegrityError, pa.ArrowInvalid, adbc.Error, OSError)
@@ -52,7 +52,7 @@ def import_run(trace: Path, out: Path, extras: Extras, force: bool = False) -> N
             raise InputError(f"{trace} is a run file already: use it as it is.")
         _identify(store, trace, source)
         READERS[source.format](store, trace, source)
-        store.con.execute(CLEAN_SQL.read_text())
+        clean(store)
         _add(store, extras)
 
 
