@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
+import duckdb
 import typer
 
 from stepprof.analyses.attribution import Attribution, Question, attribute
@@ -36,7 +37,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Trace = Annotated[Path, typer.Argument(help="A run file (.duckdb) or a trace: nsys SQLite export, also .gz.")]
+Trace = Annotated[
+    Path,
+    typer.Argument(
+        help="A run file (.duckdb) or a trace: nsys export (.sqlite, parquetdir) or report (.nsys-rep), "
+        "torch.profiler JSON; also .gz."
+    ),
+]
 Marker = Annotated[str | None, typer.Option(help="Regular expression of the ranges that mark steps.")]
 Method = Annotated[
     Literal["launches", "period"] | None, typer.Option(help="Find steps without marks, by this method only.")
@@ -134,6 +141,9 @@ def _opened(trace: Path) -> Generator[Store]:
     store = open_run(cached_run(trace, Extras()))
     try:
         yield store
+    except duckdb.Error as fault:  # a bad block shows only once it is read
+        what = str(fault).splitlines()[0][:160]
+        raise InputError(f"{store.path} is damaged ({what}): remove it and import the trace again.") from None
     finally:
         store.close()
 
