@@ -52,6 +52,7 @@ class Attribution:
     work: Bools  # path segments that are work of their own step
     gaps: Gaps
     waits: Bools  # spin-wait ops
+    source: str  # name of the trace, for sentences
     tracing_inflation: float | None
     warnings: list[dict[str, Any]]
 
@@ -82,13 +83,18 @@ def attribute(store: Store, question: Question | None = None, use_edges: bool = 
     waits = roles.kind == KINDS.index("wait")
     gaps, work = classify(store, ops, deps, path, steps, waits)
     warnings = store.warnings() + steps.warnings + _doubts(deps)
-    return Attribution(ops, steps, labels, roles, deps, path, work, gaps, waits, _inflation(store), warnings)
+    return Attribution(
+        ops, steps, labels, roles, deps, path, work, gaps, waits, _source(store), _inflation(store), warnings
+    )
 
 
 def no_steps(store: Store, tried: list[str]) -> str:
     """The refusal of a trace in which no step is found."""
-    name = store.fact("source") or store.path.name
-    return f"{name}: no steps found ({'; '.join(tried)}): name the range around a step with --marker REGEX."
+    return f"{_source(store)}: no steps found ({'; '.join(tried)}): name the range around a step with --marker REGEX."
+
+
+def _source(store: Store) -> str:
+    return store.fact("source") or store.path.name
 
 
 def _doubts(deps: Dependencies) -> list[dict[str, Any]]:

@@ -14,90 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, SupportsFloat, get_args
+from typing import Any, SupportsFloat
 
 import numpy as np
 
 from stepprof.analyses.attribution import Attribution
+from stepprof.analyses.breakdown_result import NONE, Breakdown, By, Device, GapRow, KindShare, Row
 from stepprof.analyses.dependencies import SOURCES
 from stepprof.analyses.gaps import CLASSES, CODE
 from stepprof.analyses.intervals import union_length
-from stepprof.analyses.mismatches import Mismatch, mismatches
+from stepprof.analyses.mismatches import mismatches
 from stepprof.analyses.ops import UNKNOWN, Ints
 from stepprof.analyses.vocabulary import CONFIDENCES, KINDS, PHASES, ROLES
 from stepprof.profiler.errors import Refused
-
-By = Literal["role", "kind", "layer", "phase", "kernel", "label", "device"]
-BYS: tuple[By, ...] = get_args(By)
-NONE = "(none)"
-
-
-@dataclass(frozen=True)
-class KindShare:
-    """What a row's ops do, ns a step."""
-
-    kind: str
-    exposed_ns: float
-    work_ns: float
-    fits: bool  # the kind is one expected in its role
-
-
-@dataclass(frozen=True)
-class Row:
-    """One key; means per step, but `exposed_total_ns` over all selected steps."""
-
-    key: str
-    exposed_ns: float
-    exposed_total_ns: int
-    busy_ns: float
-    work_ns: float
-    hidden_ns: float
-    ops: float
-    share: float  # of wall
-    kinds: list[KindShare]
-
-
-@dataclass(frozen=True)
-class GapRow:
-    """One gap class; `class_` is printed as `class`."""
-
-    class_: str
-    exposed_ns: float
-    exposed_total_ns: int
-    count: float
-    share: float  # of wall
-
-
-@dataclass(frozen=True)
-class Device:
-    """A card's time, ns a step."""
-
-    device: int
-    busy_ns: float
-    work_ns: float
-
-
-@dataclass(frozen=True)
-class Breakdown:
-    """The answer of `stepprof breakdown` (DESIGN, CLI contract)."""
-
-    by: By
-    steps: int
-    wall_ns: dict[str, float]
-    rows: list[Row]
-    gaps: list[GapRow]
-    path: dict[str, float]
-    second_card_ns: float
-    totals: dict[str, int]
-    devices: list[Device]
-    unknown_share: float
-    low_confidence_share: float
-    labelled_share: float
-    mismatches: list[Mismatch]
-    tracing_inflation: float | None
-    method: str
-    confidence: float
-    warnings: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -132,6 +61,7 @@ def breakdown(found: Attribution, by: By = "role", chosen: Sequence[int] | None 
         rows=_rows(picked, code, names),
         gaps=_gap_rows(picked),
         path=_link_shares(picked),
+        overlap_ns=_overlaps(picked),
         second_card_ns=_second_card(picked),
         totals={"wall_ns": picked.wall, "exposed_ns": exposed, "gap_ns": picked.wall - exposed},
         devices=_devices(picked),
@@ -149,7 +79,7 @@ def breakdown(found: Attribution, by: By = "role", chosen: Sequence[int] | None 
 def _select(found: Attribution, chosen: list[int]) -> _Selection:
     if not chosen:
         raise Refused(
-            f"none of the {len(found.steps)} steps is whole (see stepprof steps): choose some with --steps A:B."
+            f"{found.source}: none of the {len(found.steps)} steps is whole (see stepprof steps): choose some with --steps A:B."
         )
     rank_of = np.full(len(found.steps) + 1, UNKNOWN, dtype=np.int64)
     rank_of[chosen] = np.arange(len(chosen))
@@ -256,6 +186,18 @@ def _link_shares(picked: _Selection) -> dict[str, float]:
     linked = picked.found.deps.predecessor[picked.segment_op] != UNKNOWN
     count = np.bincount(source[linked], minlength=len(SOURCES))
     return {name: float(n) / max(int(count.sum()), 1) for name, n in zip(SOURCES, count, strict=True)}
+
+
+def _overlaps(picked: _Selection) -> dict[str, float]:
+    """How long path ops ran before their dependency ended, ns a step; that time is the dependency's."""
+    found, deps = picked.found, picked.found.deps
+    before = deps.predecessor[picked.segment_op]
+    linked = before != UNKNOWN
+    op, before = picked.segment_op[linked], before[linked]
+    early = np.clip(found.ops.end[before], None, found.ops.end[op]) - found.ops.start[op]
+    early = np.maximum(early, 0)
+    pdl = deps.programmatic[op]
+    return {"pdl": picked.mean(int(early[pdl].sum())), "overlap": picked.mean(int(early[~pdl].sum()))}
 
 
 def _second_card(picked: _Selection) -> float:

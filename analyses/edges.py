@@ -31,7 +31,7 @@ class ReplayEdges:
 
 def replay_edges(store: Store, ops: Ops) -> ReplayEdges:
     """Edge instances of all replays, from table graph_edge."""
-    rows = store.rows("SELECT from_node, to_node, bool_or(kind = 'programmatic') FROM graph_edge GROUP BY ALL")
+    rows = store.rows("SELECT from_node, to_node, bool_and(kind = 'programmatic') FROM graph_edge GROUP BY ALL")
     nodes = np.unique(ops.node[ops.node != UNKNOWN])
     edges = contract([(a, b, p) for a, b, p in rows], set(nodes.tolist()))
     if not edges:

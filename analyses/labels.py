@@ -3,7 +3,8 @@
 An eager op carries the ranges that were open on its thread when its API call
 started. A graph op carries those open when its node was made at capture (the walk
 from replay to origin is op.origin_node) inside those open at the replay's launch.
-Step markers, and what lies around them, label no op: they say when, not what.
+Step markers, and what lies around them, label no op: they say when, not what. An op
+that carries nothing of its own has what was carried over from another trace (carried_labels.py).
 
     labels = op_labels(store, ops, ranges, markers={"step/0"})
     labels.paths[labels.of_op[i]]        # ("layer/3/attention",), or no entry where of_op is -1
@@ -72,7 +73,26 @@ def op_labels(store: Store, ops: Ops, ranges: Ranges, markers: set[str]) -> Labe
     known = sorted(set(found) - {()})
     at = {path: i for i, path in enumerate(known)} | {(): UNKNOWN}
     codes = np.array([at[path] for path in found], dtype=np.int64)
-    return Labels(codes[of_op] if len(codes) else np.zeros(0, np.int64), known)
+    own = Labels(codes[of_op] if len(codes) else np.zeros(0, np.int64), known)
+    return _with_carried(store, ops, own)
+
+
+def _with_carried(store: Store, ops: Ops, own: Labels) -> Labels:
+    """Own labels, and carried ones for the ops that have none."""
+    carried = store.arrays(
+        "SELECT op_id, dense_rank() OVER (ORDER BY path) - 1 AS path FROM carried_label ORDER BY op_id"
+    )
+    op_id = np.asarray(carried["op_id"], dtype=np.int64)
+    if not len(op_id):
+        return own
+    paths = [tuple(path) for (path,) in store.rows("SELECT DISTINCT path FROM carried_label ORDER BY path")]
+    known = sorted({*own.paths, *paths})
+    at = {path: i for i, path in enumerate(known)}
+    place = np.minimum(np.searchsorted(op_id, ops.op_id), len(op_id) - 1)
+    takes = (op_id[place] == ops.op_id) & (own.of_op == UNKNOWN)
+    kept = np.array([*(at[path] for path in own.paths), UNKNOWN], dtype=np.int64)[own.of_op]
+    new = np.array([at[path] for path in paths], dtype=np.int64)[carried["path"][place]]
+    return Labels(np.where(takes, new, kept), known)
 
 
 def _path(pair: int, paths: _Paths, names: list[str], markers: set[str]) -> tuple[str, ...]:

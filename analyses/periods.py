@@ -29,7 +29,7 @@ from stepprof.profiler.store import Store
 
 HOST_SQL = Path(__file__).with_name("host.sql")
 TO_DEVICE, TO_HOST = 1, 2  # copy kinds
-LEAST_OPS = 10  # of a step by names: a loop around one kernel is no decode
+LEAST_OPS = 20  # of a step by names: a loop around a few kernels is a microbenchmark, no decode
 LISTED = 0.1  # share of a step's ops from which a part is listed
 
 

@@ -52,7 +52,7 @@ KINDS = (
 )
 PHASES = ("prefill", "draft", "verify", "accept")
 
-# How a role was found, the surest first; `low_confidence` means medium or low.
+# How a role was found, the surest first; what is called low confidence or vague is `low` alone.
 CONFIDENCES = ("user", "label", "high", "neighbour", "medium", "low", "none")
 
 # What the GPU did, as the store codes it.

@@ -3,7 +3,8 @@
 host   the marker's range, where the step's last op ends inside it and no other
        step's op runs in it
 gpu    from the step's first op to the first op of the next step; the last step
-       to the end of its own last op
+       to the end of its own last op. Where the next step keeps its host range, which
+       begins before its first op, the two windows overlap and `between` is negative
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from stepprof.analyses.attribution import attribute
-from stepprof.analyses.breakdown import BYS, breakdown
+from stepprof.analyses.breakdown import breakdown
+from stepprof.analyses.breakdown_result import BYS
 from stepprof.analyses.dependencies import RECORDED
 from stepprof.analyses.gaps import CODE
 from stepprof.analyses.ops import UNKNOWN

@@ -16,8 +16,7 @@ INSERT INTO process
 SELECT process, process, 0 FROM (
     SELECT DISTINCT process FROM op UNION SELECT DISTINCT process FROM api UNION SELECT DISTINCT process FROM range
 );
-INSERT INTO device
-SELECT DISTINCT device, NULL, NULL, NULL, NULL FROM op ANTI JOIN device d USING (device);
+INSERT INTO device BY NAME SELECT DISTINCT device FROM op ANTI JOIN device d USING (device);
 
 -- findings that lose nothing
 INSERT INTO _dropped

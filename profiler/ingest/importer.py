@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,16 +64,28 @@ class Extras:
         return [p for p in (self.edges, self.facts, self.costs) if p is not None]
 
 
-def import_run(trace: Path, out: Path, extras: Extras, force: bool = False) -> None:
-    """Read a trace file into the run file `out`; InputError where either is at fault."""
-    if out.exists() and trace.exists() and out.samefile(trace):
-        raise InputError(f"{out} is the trace itself: choose another -o.")
+def import_run(
+    trace: Path, out: Path, extras: Extras, force: bool = False, finish: Callable[[Store], object] | None = None
+) -> None:
+    """Read a trace file into the run file `out`; InputError where either is at fault.
+
+    `finish` may add to the run once its rows are there; where it raises, no run appears.
+    """
+    refuse_own_output(trace, out)
     with opened(trace) as source, create(out, force) as store:
         if source.format not in TOOLS:
             raise InputError(f"{trace} is a run file already: use it as it is.")
         _identify(store, trace, source)
         _read(store, trace, source)
-        _add(store, extras)
+        add_extras(store, extras)
+        if finish is not None:
+            finish(store)
+
+
+def refuse_own_output(trace: Path, out: Path) -> None:
+    """InputError where a run would replace the trace that it is read from."""
+    if out.exists() and trace.exists() and out.samefile(trace):
+        raise InputError(f"{out} is the trace itself: choose another -o.")
 
 
 def content_hash(path: Path) -> str:
@@ -144,7 +157,8 @@ def _read_kineto(store: Store, trace: Path, source: Source) -> None:
 READERS = dict.fromkeys(NSYS, _read_sqlite) | {NSYS_PARQUET: _read_parquet, KINETO_JSON: _read_kineto}
 
 
-def _add(store: Store, extras: Extras) -> None:
+def add_extras(store: Store, extras: Extras) -> None:
+    """Read the files that add to a trace."""
     if extras.edges:
         load_edges(extras.edges, store)
     if extras.facts:

@@ -34,10 +34,10 @@ def load_kineto(path: Path, store: Store) -> None:
 
 
 def read_events(frames: Frames, notes: Counter[str]) -> Iterator[list[Event]]:
-    """All events of a document in order, chunk by chunk."""
+    """All events of a document in order, some hundred at a time."""
     decoder = EventDecoder()
-    for chunk in frames:
-        read = _read_chunk(chunk, decoder, notes)
+    for text in frames:
+        read = _read_list(text, decoder, notes)
         notes["events"] += len(read.events)
         yield read.events
         if read.closed:
@@ -48,12 +48,11 @@ def read_events(frames: Frames, notes: Counter[str]) -> Iterator[list[Event]]:
         notes["truncated"] += 1
 
 
-def _read_chunk(chunk: bytes, decoder: EventDecoder, notes: Counter[str]) -> Mended:
-    text = b"[" + chunk + b"]"
+def _read_list(text: bytes, decoder: EventDecoder, notes: Counter[str]) -> Mended:
     try:
         return Mended(decoder.decode(text))
     except BROKEN as fault:
         end = list_end(text, fault)
     if end is not None:
         return Mended(decoder.decode(text[:end]), text[end:-1], closed=True)
-    return mend(chunk, decoder, notes)
+    return mend(text[1:-1], decoder, notes)

@@ -26,7 +26,7 @@ AHEAD = 2
 UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
-def utf8_blocks(path: Path, notes: Counter[str]) -> Iterator[bytes]:
+def utf8_blocks(path: Path, notes: Counter[str]) -> Iterator[bytes | memoryview]:
     """The text of a plain or gzip file, never more than a few blocks in memory."""
     with path.open("rb") as file, closing(Ahead(_blocks(file, path, notes))) as blocks:
         yield from _as_utf8(small for block in blocks for small in _slices(block))
@@ -79,12 +79,13 @@ class Ahead:
         self._thread.join()
 
 
-def _slices(block: bytes) -> Iterator[bytes]:
-    return (block[at : at + BLOCK] for at in range(0, len(block), BLOCK))
+def _slices(block: bytes) -> Iterator[memoryview]:
+    whole = memoryview(block)
+    return (whole[at : at + BLOCK] for at in range(0, len(block), BLOCK))
 
 
-def _as_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    first = next(blocks, b"")
+def _as_utf8(blocks: Iterator[memoryview]) -> Iterator[bytes | memoryview]:
+    first = bytes(next(blocks, b""))
     encoding = UTF16.get(first[:2]) or _bare_utf16(first)
     if encoding is None:
         yield first.removeprefix(codecs.BOM_UTF8)

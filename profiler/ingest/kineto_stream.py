@@ -2,7 +2,7 @@
 
     frames = Frames(blocks, path, notes)
     frames.header                  # the text before the list of events
-    for chunk in frames: ...       # whole events, separated by commas
+    for text in frames: ...        # a JSON list of whole events
     frames.footer                  # the text after the list
 
 Kineto writes each event on lines of its own, other tools one line for all. A
@@ -29,9 +29,9 @@ LIST = re.compile(rb'"traceEvents"\s{0,64}:\s{0,64}\[')
 
 
 class Frames:
-    """The chunks of a document; `last` is true for the final one, which may run on into the footer."""
+    """The events of a document, a list at a time; the `last` one may run on into the footer."""
 
-    def __init__(self, blocks: Iterator[bytes], path: Path, notes: Counter[str]) -> None:
+    def __init__(self, blocks: Iterator[bytes | memoryview], path: Path, notes: Counter[str]) -> None:
         self._blocks = blocks
         self._notes = notes
         self._buffer = bytearray()
@@ -69,15 +69,20 @@ class Frames:
             border = last_border(self._buffer, self._borderless)
             self._borderless = 0 if border else max(len(self._buffer) - LONGEST_BORDER, 0)
             if border:
-                chunk = self._take(border[0])
-                del self._buffer[: border[1] - border[0]]
-                yield chunk
+                yield self._cut(*border)
                 if self.closed:
                     return
             elif len(self._buffer) > MAX_EVENT:
                 self._skip_event()
         self.last = True
-        yield bytes(self._buffer)
+        yield self._cut(len(self._buffer), len(self._buffer))
+
+    def _cut(self, end: int, go_on: int) -> bytes:
+        """The buffer up to `end` as a list, and only what starts at `go_on` left."""
+        with memoryview(self._buffer) as view:
+            text = b"".join((b"[", view[:end], b"]"))
+        del self._buffer[:go_on]
+        return text
 
     def give_back(self, rest: bytes) -> None:
         """Text of an event that is not finished: it comes again with what follows."""

@@ -2,7 +2,14 @@
 -- globalTid = machine << 48 | pid << 24 | tid; globalPid = the same with tid 0.
 -- The big tables (ops, API calls) go straight into `op` and `api`: nsys_tables.py.
 
-INSERT INTO clock SELECT 0, (SELECT min(utcEpochNs) FROM raw_session), 'session_start';
+-- the export's times count from the session's start, unless it was told to shift or normalise them
+INSERT INTO clock
+SELECT 0, epoch_ns, CASE WHEN epoch_ns IS NOT NULL THEN 'session_start' END
+FROM (
+    SELECT min(utcEpochNs) AS epoch_ns FROM raw_session WHERE NOT EXISTS (
+        FROM raw_meta WHERE name SIMILAR TO 'EXPORT_(PARAM_|CONFIG_)?TIME_(NORMALIZE|SHIFT)' AND value NOT IN ('', '0', 'false')
+    )
+);
 
 -- a CUDA ordinal is a process's own view; the machine's ordinal where the export maps it
 CREATE TEMP TABLE _device AS

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from stepprof.analyses.attribution import Attribution
-from stepprof.analyses.breakdown import Breakdown
+from stepprof.analyses.breakdown_result import Breakdown
 from stepprof.analyses.ops import UNKNOWN
 from stepprof.analyses.steps import Steps
 from stepprof.profiler.errors import InputError

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from stepprof.analyses.breakdown import Breakdown, Row
+from stepprof.analyses.breakdown_result import Breakdown, Row
 from stepprof.analyses.role_table import NamedRole
 from stepprof.analyses.short_names import short_name
 from stepprof.analyses.steps import Steps
@@ -88,8 +88,9 @@ def _headline(out: Console, source: str, result: Breakdown) -> None:
     wall, n = result.wall_ns, max(result.steps, 1)
     exposed, gap = result.totals["exposed_ns"] / n, result.totals["gap_ns"] / n
     out.print(Text(f"{clean(source)}: {result.steps} steps by {result.method} (confidence {result.confidence:.2f})"))
+    spread = f"(min {_ms(wall['min']):.3f}, max {_ms(wall['max']):.3f})" if n > 1 else "(one step, so no spread)"
     out.print(
-        f"step p50 {_ms(wall['p50']):.3f} ms (min {_ms(wall['min']):.3f}, max {_ms(wall['max']):.3f}), measured\n"
+        f"step p50 {_ms(wall['p50']):.3f} ms {spread}, measured\n"
         f"   = mean {_ms(exposed):.3f} exposed + {_ms(gap):.3f} gaps",
         style="bold",
     )

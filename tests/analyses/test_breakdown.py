@@ -2,7 +2,8 @@
 
 import pytest
 
-from stepprof.analyses.breakdown import BYS, Breakdown, Device, GapRow, KindShare, breakdown
+from stepprof.analyses.breakdown import breakdown
+from stepprof.analyses.breakdown_result import BYS, Breakdown, Device, GapRow, KindShare
 from stepprof.analyses.mismatches import Mismatch
 from stepprof.profiler.errors import Refused
 from tests.analyses.accounts import account

@@ -183,7 +183,9 @@ def test_a_number_that_fits_nowhere_is_one_sentence(column: str, value: int, tmp
     assert "trace.sqlite is damaged" in import_fault(trace, tmp_path / "run.duckdb")
 
 
-@pytest.mark.parametrize("content", [b"", b"\x1f\x8b", gzip.compress(b"text")], ids=["empty", "gz", "text.gz"])
+@pytest.mark.parametrize(
+    "content", [b"", b"text", b"\x1f\x8b", gzip.compress(b"text")], ids=["empty", "text", "gz", "text.gz"]
+)
 def test_what_is_no_trace(content: bytes, tmp_path: Path):
     (tmp_path / "x").write_bytes(content)
     assert import_fault(tmp_path / "x", tmp_path / "run.duckdb").startswith(f"{tmp_path}/x is ")

@@ -73,7 +73,8 @@ LOADS = {
         (1, 1, 0),
         {},
     ),
-    "numbers too large": (document(call(1), kernel(10, stream=10**40, device=10**12, grid=[10**12, 1, 1])), (1, 1, 0), {}),
+    "numbers too large": (document(call(1), kernel(10, stream=10**40, grid=[10**12, 1, 1])), (1, 1, 0), {}),
+    "a device that cannot be": (document(call(1), kernel(10, device=10**12)), (0, 1, 0), {"op_device_missing": 1}),
     "zero byte in a name": (document(call(1), kernel(10, name="a\0b")), (1, 1, 0), {}),
     "end without begin": (
         document(kernel(10), {"ph": "E", "pid": 1, "tid": 1, "ts": 3}),
