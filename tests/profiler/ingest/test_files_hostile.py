@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import duckdb
 import pytest
 
+from stepprof.profiler.store import SCHEMA_VERSION
 from tests.profiler.ingest.commands import Stepprof
 from tests.profiler.ingest.six_steps import WALL, six_steps
 
@@ -252,6 +253,6 @@ def test_a_damaged_run_file_is_one_sentence(plain: bytes, tmp_path: Path, steppr
 
 def test_a_database_that_is_no_run_is_one_sentence(tmp_path: Path, stepprof: Stepprof):
     with duckdb.connect(str(tmp_path / "x.duckdb")) as con:
-        con.execute("CREATE TABLE run AS SELECT 'schema_version' AS key, '1' AS value")
+        con.execute("CREATE TABLE run AS SELECT 'schema_version' AS key, ? AS value", [str(SCHEMA_VERSION)])
     answer = stepprof("steps", tmp_path / "x.duckdb")
     assert (answer.code, "x.duckdb is damaged (Catalog Error: " in answer.err) == (1, True)
