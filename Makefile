@@ -31,8 +31,8 @@ format: setup ## sort imports, mend what ruff can, format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: setup ## run the measurements under benchmarks/
-	@set -e; for file in $(or $(wildcard benchmarks/bench_*.py),$(error no benchmarks/bench_*.py here)); do $(BIN)/python "$$file"; done
+bench: setup ## measure import and accounting of large traces (minutes; with peers: benchmarks/ingest.py --help)
+	$(BIN)/python benchmarks/ingest.py --size 100k,1m --no-peers
 
 gpu: setup ## tests that need an NVIDIA GPU
 	$(BIN)/pytest -q -m gpu
