@@ -102,10 +102,16 @@ def ended_before(ops: Ops, among: Ints, at: Ints, target: Ints | None = None) ->
     return np.where(found >= 0, order[np.maximum(found, 0)], UNKNOWN)
 
 
-def _step_back(found: Ints, order: Ints, target: Ints) -> Ints:
-    """Places in `order` moved to ops before their targets: an op without length has ended when it starts."""
-    while (late := (found >= 0) & (order[np.maximum(found, 0)] >= target)).any():
-        found = found - late
+def _step_back(found: Ints, order: Ints, target: Ints, least: Ints | int = 0) -> Ints:
+    """Places in `order` moved to ops before their targets: an op without length has ended when it starts.
+
+    A place that gets below `least` holds no such op.
+    """
+    found, least = found.copy(), np.broadcast_to(least, len(found))
+    late = np.flatnonzero(found >= least)
+    while len(late := late[order[found[late]] >= target[late]]):
+        found[late] -= 1
+        late = late[found[late] >= least[late]]
     return found
 
 
@@ -133,10 +139,10 @@ def _ended_before_in_group(ops: Ops, at: Ints, group: Ints) -> Ints:
     assert (int(group.max()) + 1) * span < 2**62, f"{span=} ns in {int(group.max()) + 1} groups is beyond int64"
     ends = group * span + (ops.end[at] - base)
     order = np.argsort(ends, kind="stable")
+    first = np.searchsorted(ends[order], group * span)
     found = np.searchsorted(ends[order], group * span + (ops.start[at] - base), side="right") - 1
-    found = _step_back(found, at[order], at)
-    same = (found >= 0) & (group[order][np.maximum(found, 0)] == group)
-    return np.where(same, at[order][np.maximum(found, 0)], UNKNOWN)
+    found = _step_back(found, at[order], at, first)
+    return np.where(found >= first, at[order][np.maximum(found, 0)], UNKNOWN)
 
 
 def _last_of_launch(ops: Ops) -> Ints:
