@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
+import duckdb
 import typer
 
 from stepprof.analyses.attribution import Attribution, Question, attribute
@@ -155,6 +156,9 @@ def _opened(trace: Path) -> Generator[Store]:
     store = open_run(cached_run(trace, Extras()))
     try:
         yield store
+    except duckdb.Error as fault:  # a bad block shows only once it is read
+        what = str(fault).splitlines()[0][:160]
+        raise InputError(f"{store.path} is damaged ({what}): remove it and import the trace again.") from None
     finally:
         store.close()
 

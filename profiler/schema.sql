@@ -1,6 +1,6 @@
 -- The data model of a run file. One DuckDB file holds one run.
 -- Times are integer nanoseconds on the clock of the row's process (table `clock`).
--- Times are never NULL in a finished run: ingest/clean.sql leaves out and counts rows without them.
+-- Times are never NULL in a finished run: ingest/clean.py leaves out and counts rows without them.
 
 CREATE TYPE activity AS ENUM ('kernel', 'memcpy', 'memset');
 

@@ -83,6 +83,8 @@ def create(path: Path, force: bool = False) -> Generator[Store]:
     """
     if path.exists() and not force:
         raise InputError(f"{path} exists already: choose another -o or pass --force.")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} cannot be written (it is no regular file): choose another -o.")
     partial = _partial_path(path)
     store = Store(_connect(partial, read_only=False), path)
     try:

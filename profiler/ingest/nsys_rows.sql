@@ -16,7 +16,10 @@ CREATE TEMP TABLE _device AS
 SELECT pid AS process, cudaId AS cuda_id, min(gpuId) AS device FROM raw_cuda_device WHERE gpuId IS NOT NULL GROUP BY ALL;
 
 CREATE TEMP TABLE _string AS
-SELECT id, any_value(value) AS text FROM raw_string WHERE id BETWEEN 0 AND 1099511627776 GROUP BY id;
+SELECT id, min(value) AS text, min(value) <> max(value) AS unsure FROM raw_string WHERE id BETWEEN 0 AND 1099511627776 GROUP BY id;
+INSERT INTO warning
+SELECT 'string_ambiguous', count(*), count(*) || ' ids stand for two strings in the file''s string table; the first by text is used.'
+FROM _string WHERE unsure HAVING count(*) > 0;
 
 -- names of ours have negative ids, range texts ids above those of the string table
 INSERT INTO name
