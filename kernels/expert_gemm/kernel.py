@@ -105,14 +105,15 @@ def expert_gemm_up_gate_kernel(
     for work in range(tl.program_id(0), pairs * tiles, tl.num_programs(0)):
         pair = work // tiles
         slot = slot_of(slots, count, pair, A)
-        user = each_user(every, slot, -1, PAIRS)
-        if user == pair:  # the first pair of this expert
-            n = (work % tiles) * N_BLOCK + tl.arange(0, N_BLOCK)
-            gates = w_in + slot.to(tl.int64) * (2 * N * K)
-            while user < PAIRS:
-                gate, up = dots_of_two(gates, gates + N * K, x + (user // A) * K, n, N, K, K_BLOCK)
-                tl.store(h + user * N + n, gated(gate, up, limit), mask=n < N)
-                user = each_user(every, slot, user, PAIRS)
+        if slot >= 0:
+            user = each_user(every, slot, -1, PAIRS)
+            if user == pair:  # the first pair of this expert
+                n = (work % tiles) * N_BLOCK + tl.arange(0, N_BLOCK)
+                gates = w_in + slot.to(tl.int64) * (2 * N * K)
+                while user < PAIRS:
+                    gate, up = dots_of_two(gates, gates + N * K, x + (user // A) * K, n, N, K, K_BLOCK)
+                    tl.store(h + user * N + n, gated(gate, up, limit), mask=n < N)
+                    user = each_user(every, slot, user, PAIRS)
 
     at = tl.arange(0, I_BLOCK)
     for pair in range(tl.program_id(0), pairs, tl.num_programs(0)):
@@ -143,17 +144,18 @@ def expert_gemm_down_kernel(
     for work in range(tl.program_id(0), pairs * tiles, tl.num_programs(0)):
         pair = work // tiles
         slot = slot_of(slots, count, pair, A)
-        user = each_user(every, slot, -1, PAIRS)
-        if user == pair:
-            n = (work % tiles) * N_BLOCK + tl.arange(0, N_BLOCK)
-            matrix = w_out + slot.to(tl.int64) * (N * K)
-            while user < PAIRS:
-                value = dots(matrix, h + user * K, n, N, K, K_BLOCK) * tl.load(weights + user)
-                if ATOMIC:
-                    tl.atomic_add(out + (user // A) * N + n, value, mask=n < N, sem="relaxed")
-                else:
-                    tl.store(out + user * N + n, value, mask=n < N)
-                user = each_user(every, slot, user, PAIRS)
+        if slot >= 0:
+            user = each_user(every, slot, -1, PAIRS)
+            if user == pair:
+                n = (work % tiles) * N_BLOCK + tl.arange(0, N_BLOCK)
+                matrix = w_out + slot.to(tl.int64) * (N * K)
+                while user < PAIRS:
+                    value = dots(matrix, h + user * K, n, N, K, K_BLOCK) * tl.load(weights + user)
+                    if ATOMIC:
+                        tl.atomic_add(out + (user // A) * N + n, value, mask=n < N, sem="relaxed")
+                    else:
+                        tl.store(out + user * N + n, value, mask=n < N)
+                    user = each_user(every, slot, user, PAIRS)
 
     if not ATOMIC:
         at = tl.arange(0, N_ALL)

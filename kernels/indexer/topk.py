@@ -75,10 +75,10 @@ def _gather(
     """Put the K best of one row into scratch, in the row's order; return how many there are."""
     at = tl.arange(0, C_BLOCK)
     logit = tl.load(logits + at, mask=at < width, other=float("-inf"))
-    key = tl.where(logit > float("-inf"), _ordered(logit), 0)
-    limit = tl.sum(tl.zeros([C_BLOCK], tl.int64), 0)  # the K-th highest key, from its highest bit down
+    key = tl.where(logit > float("-inf"), _ordered(logit), 0).to(tl.uint32)
+    limit = tl.full([], 0, tl.uint32)  # the K-th highest key, from its highest bit down
     for bit in range(32):
-        trial = limit + ((tl.full([], 1, tl.int64) << 31) >> bit)
+        trial = limit | (tl.full([], 1 << 31, tl.uint32) >> bit)
         limit = tl.where(tl.sum((key >= trial).to(tl.int32), 0) >= K, trial, limit)
 
     above, equal = key > limit, (key == limit) & (key > 0)
@@ -94,6 +94,6 @@ def _gather(
 
 @triton.jit
 def _ordered(x: typing.Any):
-    """A float32 as an int64 in 0 … 2^32 - 1 of the same order."""
+    """A float32 as a uint32 of the same order."""
     bits = x.to(tl.int32, bitcast=True)
-    return (bits ^ ((bits >> 31) & 0x7FFFFFFF)).to(tl.int64) + 2147483648
+    return bits.to(tl.uint32, bitcast=True) ^ ((bits >> 31) | -2147483648).to(tl.uint32, bitcast=True)
