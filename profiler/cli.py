@@ -29,6 +29,7 @@ from stepprof.profiler.ingest.cache import cached_run
 from stepprof.profiler.ingest.importer import Extras, import_run, summary
 from stepprof.profiler.ingest.merge import import_merged
 from stepprof.profiler.report import document, terminal
+from stepprof.profiler.runtime_command import PASS_ON, start_runtime
 from stepprof.profiler.store import Store, open_run
 
 app = typer.Typer(
@@ -148,6 +149,24 @@ def demo() -> None:
             terminal.show_rows(out, breakdown(found, by))
         out.print("\nNext: stepprof breakdown YOUR.sqlite   (record with nsys profile -t cuda,nvtx")
         out.print("      --cuda-graph-trace=node, then nsys export -t sqlite)")
+
+
+@app.command(context_settings=PASS_ON)
+def run(context: typer.Context) -> None:
+    """Run the built-in model: prompts by class, steps, kept tokens (stepprof run --help lists its switches)."""
+    raise typer.Exit(start_runtime("run", context.args))
+
+
+@app.command(context_settings=PASS_ON)
+def serve(context: typer.Context) -> None:
+    """Serve the built-in model, OpenAI-compatible, on 127.0.0.1 (stepprof serve --help lists its switches)."""
+    raise typer.Exit(start_runtime("serve", context.args))
+
+
+@app.command(context_settings=PASS_ON)
+def bench(context: typer.Context) -> None:
+    """Measure one part of the built-in model: bench sidecar, bench kernels (stepprof bench --help)."""
+    raise typer.Exit(start_runtime("bench", context.args))
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels
+from stepprof.kernels.bench import show as show_kernels
 from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench import bench_sidecar
 from stepprof.runtime.engine import Engine
@@ -64,6 +66,14 @@ def bench_command(given: argparse.Namespace) -> dict[str, Any]:
     return bench_sidecar(config, options, switches.weights_of(given), placement, given.rows, given.rounds)
 
 
+def kernels_command(given: argparse.Namespace) -> dict[str, Any]:
+    """Kernels alone."""
+    try:
+        return bench_kernels(given.preset, given.rows, given.ops, given.costs)
+    except NoGpu as fault:
+        raise RuntimeFault(str(fault)) from None
+
+
 def parser() -> argparse.ArgumentParser:
     """All commands and switches."""
     top = argparse.ArgumentParser(prog="python -m stepprof.runtime", description=(__doc__ or "").split("\n")[0])
@@ -91,6 +101,9 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--rounds", type=positive, default=20, help="rounds to count")
     _shared(command)
+    command = parts.add_parser("kernels", help="each kernel alone, beside a copy of the same bytes")
+    command.set_defaults(function=kernels_command, show=show_kernels)
+    add_switches(command)
     return top
 
 

@@ -74,9 +74,20 @@ class CallSidecar(PostedSidecar):
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
-        if self.main.type == "cuda" and not self.failed:  # a card that has stalled would never let go
-            torch.cuda.synchronize(self.main)
+        if self.main.type == "cuda" and self._at_rest():  # a card that has stalled would never let go
             self.box.unpin()
+
+    def _at_rest(self) -> bool:
+        """Whether the main card has finished what it was given; a failed one gets a second for it."""
+        if not self.failed:
+            torch.cuda.synchronize(self.main)
+            return True
+        done = torch.cuda.Event()
+        done.record(torch.cuda.current_stream(self.main))
+        until = time.monotonic() + 1.0
+        while not done.query() and time.monotonic() < until:
+            time.sleep(0.01)
+        return done.query()
 
     def _wait_until_ready(self) -> None:
         until = time.monotonic() + START_LIMIT_S
