@@ -34,8 +34,8 @@ format: setup ## sort imports, mend what ruff can, format
 fuzz: setup ## damage traces in new ways for STEPPROF_FUZZ_SECONDS (600)
 	STEPPROF_FUZZ_SECONDS=$(or $(STEPPROF_FUZZ_SECONDS),600) $(BIN)/pytest -q tests/profiler/ingest/test_mutations.py
 
-bench: setup ## run the measurements under benchmarks/
-	@set -e; for file in $(or $(wildcard benchmarks/bench_*.py),$(error no benchmarks/bench_*.py here)); do $(BIN)/python "$$file"; done
+bench: setup ## measure import and accounting of large traces (minutes; with peers: benchmarks/ingest.py --help)
+	$(BIN)/python benchmarks/ingest.py --size 100k,1m --no-peers
 
 gpu: setup ## tests that need an NVIDIA GPU
 	$(BIN)/pytest -q -m gpu

@@ -1,9 +1,21 @@
 -- Calls in which a host thread waits for the GPU: a launch after one follows what it waited for.
+-- A thread that asks again and again whether an event has come (queries with no other call between) waits as well.
 CREATE OR REPLACE TEMP TABLE _sync_call AS
-SELECT a.process, coalesce(a.thread, -1) AS thread, a.start_ns, a.end_ns
-FROM api a JOIN name n USING (name_id)
-WHERE n.text SIMILAR TO '(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize.*'
-    OR n.text SIMILAR TO '(cudaMemcpy|cudaMemcpy2D|cudaMemcpyToSymbol|cudaMemcpyFromSymbol|cuMemcpy(HtoD|DtoH|DtoD)(_v2)?|cuMemcpy)';
+WITH call AS (
+    SELECT a.process, coalesce(a.thread, -1) AS thread, a.start_ns, a.end_ns, n.text,
+        n.text SIMILAR TO '(cuda|cu|hip)(Event|Stream)Query.*' AS asks
+    FROM api a JOIN name n USING (name_id)
+),
+asked AS (
+    SELECT *, sum((NOT asks)::INTEGER) OVER (PARTITION BY process, thread ORDER BY start_ns, end_ns) AS other_calls
+    FROM call SEMI JOIN (SELECT DISTINCT process, thread FROM call WHERE asks) USING (process, thread)
+)
+SELECT process, thread, start_ns, end_ns FROM call
+WHERE text SIMILAR TO '(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize.*'
+    OR text SIMILAR TO '(cudaMemcpy|cudaMemcpy2D|cudaMemcpyToSymbol|cudaMemcpyFromSymbol|cuMemcpy(HtoD|DtoH|DtoD)(_v2)?|cuMemcpy)'
+UNION ALL
+SELECT process, thread, min(start_ns), max(end_ns) FROM asked WHERE asks
+GROUP BY process, thread, other_calls HAVING count(*) > 1;
 
 -- Streams made to wait for what another stream had recorded, with the times of both calls.
 -- Where the source numbers its records (sync_id), the wait names its record; else the event's latest one.
