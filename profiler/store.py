@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 2
 SCHEMA = Path(__file__).with_name("schema.sql")
 MEMORY_LIMIT = "256MB"
+READ_LIMIT = "1GB"  # joins of five million launches would spill below; smaller runs take what they need
 
 
 @dataclass
@@ -122,7 +123,7 @@ def _connect(path: Path, read_only: bool) -> duckdb.DuckDBPyConnection:
         str(path.absolute()),  # a bare md:x or :memory: means other things to DuckDB
         read_only=read_only,
         config={
-            "memory_limit": MEMORY_LIMIT,
+            "memory_limit": READ_LIMIT if read_only else MEMORY_LIMIT,
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
         },
