@@ -16,10 +16,12 @@ from pathlib import Path
 
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.gzip_stream import GZIP_MAGIC
+from stepprof.profiler.ingest.record_file import record_files
+from stepprof.profiler.ingest.record_rows import MAGIC as RECORDS_MAGIC
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 DUCKDB_MAGIC = b"DUCK"  # at byte 8
-RUN_FILE, NSYS_SQLITE, KINETO_JSON = "run", "nsys-sqlite", "kineto-json"
+RUN_FILE, NSYS_SQLITE, KINETO_JSON, RECORDS = "run", "nsys-sqlite", "kineto-json", "stepprof-records"
 READABLE = (
     "an nsys SQLite export (.sqlite, .sqlite.gz), a torch.profiler trace (.json, .json.gz) or a run file (.duckdb)"
 )
@@ -58,6 +60,8 @@ def _format(path: Path, head: bytes) -> str:
         return NSYS_SQLITE
     if head[8:12] == DUCKDB_MAGIC:
         return RUN_FILE
+    if head.startswith(RECORDS_MAGIC):
+        return RECORDS
     text = head.translate(None, b"\xef\xbb\xbf\xff\xfe\0").lstrip()  # without byte order marks, UTF-16 as ASCII
     if text[:1] in (b"{", b"[") and not head.startswith(b"\0\0"):
         return KINETO_JSON
@@ -73,6 +77,8 @@ def _format(path: Path, head: bytes) -> str:
 
 def _head(path: Path) -> bytes:
     try:
+        if path.is_dir() and record_files(path):  # a folder of record files, one a process
+            path = record_files(path)[0]
         if path.exists() and not path.is_file():
             raise InputError(f"{path} is not a regular file: give {READABLE}.")
         with path.open("rb") as file:

@@ -15,16 +15,18 @@ import duckdb
 import pyarrow as pa
 
 from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.cupti_records import load_records
 from stepprof.profiler.ingest.edges import load_edges
 from stepprof.profiler.ingest.facts import load_costs, load_facts
-from stepprof.profiler.ingest.formats import KINETO_JSON, NSYS_SQLITE, Source, opened
+from stepprof.profiler.ingest.formats import KINETO_JSON, NSYS_SQLITE, RECORDS, Source, opened
 from stepprof.profiler.ingest.kineto import load_kineto
 from stepprof.profiler.ingest.nsys_load import load_nsys
+from stepprof.profiler.ingest.record_file import record_files
 from stepprof.profiler.ingest.sqlite_reader import SqliteExport, reason
 from stepprof.profiler.store import Store, create
 
 CLEAN_SQL = Path(__file__).with_name("clean.sql")
-TOOLS = {NSYS_SQLITE: "nsys", KINETO_JSON: "torch.profiler"}
+TOOLS = {NSYS_SQLITE: "nsys", KINETO_JSON: "torch.profiler", RECORDS: "stepprof capture"}
 # what a file that breaks off, or holds values that nothing can mean, raises while its rows are read
 DAMAGE = (duckdb.InvalidInputException, duckdb.DataError, duckdb.IntegrityError, pa.ArrowInvalid, adbc.Error, OSError)
 
@@ -57,7 +59,10 @@ def import_run(trace: Path, out: Path, extras: Extras, force: bool = False) -> N
 
 
 def content_hash(path: Path) -> str:
-    """BLAKE2b of a file's bytes, hexadecimal."""
+    """BLAKE2b of a file's bytes, hexadecimal; of a folder of record files, of their hashes."""
+    if path.is_dir():
+        parts = [content_hash(file) for file in record_files(path)]
+        return hashlib.blake2b("\n".join(parts).encode(), digest_size=20).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
 
@@ -100,7 +105,11 @@ def _read_kineto(store: Store, trace: Path, source: Source) -> None:
     load_kineto(trace, store)
 
 
-READERS = {NSYS_SQLITE: _read_nsys, KINETO_JSON: _read_kineto}
+def _read_records(store: Store, trace: Path, source: Source) -> None:
+    load_records(trace if trace.is_dir() else source.path, store)
+
+
+READERS = {NSYS_SQLITE: _read_nsys, KINETO_JSON: _read_kineto, RECORDS: _read_records}
 
 
 def _add(store: Store, extras: Extras) -> None:
