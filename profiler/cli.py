@@ -18,10 +18,13 @@ import typer
 from stepprof.analyses.attribution import Attribution, Question, attribute
 from stepprof.analyses.breakdown import breakdown
 from stepprof.analyses.breakdown_result import By
+from stepprof.analyses.markers import grammars
 from stepprof.analyses.role_table import role_table
+from stepprof.analyses.rules import load_rules
 from stepprof.analyses.selection import chosen_steps
+from stepprof.profiler.capture import command as recording
 from stepprof.profiler.demo import demo_run
-from stepprof.profiler.errors import InputError, StepprofError
+from stepprof.profiler.errors import InputError, StepprofError, UsageError
 from stepprof.profiler.ingest.cache import cached_run
 from stepprof.profiler.ingest.importer import Extras, import_run, summary
 from stepprof.profiler.report import document, terminal
@@ -46,6 +49,38 @@ Rules = Annotated[Path | None, typer.Option(help="TOML file with your own role, 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 StepNumber = Annotated[int | None, typer.Option(help="Only the step with this index.")]
 StepSlice = Annotated[str | None, typer.Option(help="Only steps A:B, B not included.")]
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def capture(
+    command: recording.Command = None,
+    out: recording.Out = Path("run.duckdb"),
+    backend: recording.BackendOption = "auto",
+    control: recording.ControlOption = "before",
+    no_control: recording.NoControl = False,
+    steps: recording.Steps = None,
+    range_: recording.Range = None,
+    delay: recording.Delay = 0,
+    duration: recording.Duration = 0,
+    marker: recording.StepMarker = None,
+    env_prefix: recording.EnvPrefix = None,
+    arm: recording.Arm = "",
+    keep_records: recording.KeepRecords = False,
+    force: recording.Force = False,
+) -> None:
+    """Record a program, and an untraced control beside it, into one run file."""
+    if not command:
+        raise UsageError("no program is given: stepprof capture -o RUN.duckdb -- python decode.py")
+    window = recording.Window(steps, range_, delay, duration, marker)
+    chosen = "none" if no_control else control
+    options = recording.CaptureOptions(
+        command, out, backend, chosen, window, tuple(env_prefix or ()), arm, force, keep_records
+    )
+    marks = [(name, [pattern for pattern, _ in found]) for name, found in grammars(load_rules(), marker)]
+    done = recording.capture(options, marks)
+    with _opened(out) as store:
+        terminal.show_capture(terminal.console(stderr=True), summary(store), done)
+    raise typer.Exit(done.code)
 
 
 @app.command("import")
@@ -151,7 +186,7 @@ def main() -> None:
     """Run the command line; every fault a user can meet ends in one sentence."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` blocks clean up
     try:
-        app()
+        app(args=recording.spelled(sys.argv[1:]))
     except StepprofError as fault:
         sys.stderr.write(f"stepprof: {terminal.clean(str(fault))}\n")
         sys.exit(fault.exit_code)

@@ -6,6 +6,7 @@ A source is opened read-only; the run file appears whole or not at all.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,13 @@ class Extras:
         return [p for p in (self.edges, self.facts, self.costs) if p is not None]
 
 
-def import_run(trace: Path, out: Path, extras: Extras, force: bool = False) -> None:
-    """Read a trace file into the run file `out`; InputError where either is at fault."""
+def import_run(
+    trace: Path, out: Path, extras: Extras, force: bool = False, finish: Callable[[Store], None] | None = None
+) -> None:
+    """Read a trace file into the run file `out`; InputError where either is at fault.
+
+    `finish` adds to the run what its maker knows, before the file appears.
+    """
     if out.exists() and trace.exists() and out.samefile(trace):
         raise InputError(f"{out} is the trace itself: choose another -o.")
     with opened(trace) as source, create(out, force) as store:
@@ -56,6 +62,8 @@ def import_run(trace: Path, out: Path, extras: Extras, force: bool = False) -> N
         READERS[source.format](store, trace, source)
         store.con.execute(CLEAN_SQL.read_text())
         _add(store, extras)
+        if finish is not None:
+            finish(store)
 
 
 def content_hash(path: Path) -> str:
