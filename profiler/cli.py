@@ -22,12 +22,14 @@ from stepprof.analyses.markers import grammars
 from stepprof.analyses.role_table import role_table
 from stepprof.analyses.rules import load_rules
 from stepprof.analyses.selection import chosen_steps
+from stepprof.profiler.audit import audit, audit_document
 from stepprof.profiler.capture import command as recording
 from stepprof.profiler.demo import demo_run
 from stepprof.profiler.errors import InputError, StepprofError, UsageError
 from stepprof.profiler.ingest.cache import cached_run
 from stepprof.profiler.ingest.importer import Extras, import_run, summary
 from stepprof.profiler.report import document, terminal
+from stepprof.profiler.scrub import scrub
 from stepprof.profiler.store import Store, open_run
 
 app = typer.Typer(
@@ -144,6 +146,24 @@ def roles(trace: Trace, marker: Marker = None, method: Method = None, rules: Rul
             _print(document.roles_document(found, rows))
         else:
             terminal.show_roles(terminal.console(), _source(store), rows)
+
+
+@app.command("audit")
+def audit_(json: Json = False) -> None:
+    """Tell what this host lets one- and two-card decode do; reads, never sets, needs neither GPU nor root."""
+    facts = audit()
+    _print(audit_document(facts)) if json else terminal.show_audit(terminal.console(), facts)
+
+
+@app.command("scrub")
+def scrub_(
+    trace: Annotated[Path, typer.Argument(help="An nsys SQLite export, a torch.profiler trace or a run file.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The copy to write.")],
+    force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
+) -> None:
+    """Copy a trace without what tells about the machine and its user; list what was left out."""
+    for line in scrub(trace, out, force):
+        terminal.console().print(terminal.plain(f"removed {line}"))
 
 
 @app.command()

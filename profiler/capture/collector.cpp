@@ -141,6 +141,12 @@ long env_number(const char* name, long otherwise) {
     return text && *text ? atol(text) : otherwise;
 }
 
+// Where records go. Kept from the start: a program may clear its environment.
+const std::string& folder() {
+    static const auto* kept = new std::string(getenv("STEPPROF_OUT") ? getenv("STEPPROF_OUT") : "");
+    return *kept;
+}
+
 bool ops_wanted() {
     const char* mode = getenv("STEPPROF_MODE");
     return mode && strcmp(mode, "ops") == 0;
@@ -252,8 +258,7 @@ private:
     }
 
     bool open_file() {
-        const std::string folder = getenv("STEPPROF_OUT");
-        const std::string stem = folder + "/" + std::to_string(getpid());
+        const std::string stem = folder() + "/" + std::to_string(getpid());
         for (int i = 0; file_ < 0 && i < 1000; i++) {
             const std::string path = stem + (i ? "-" + std::to_string(i) : "") + ".steprec";
             file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
@@ -261,7 +266,7 @@ private:
         }
         Header header{"STEPREC", 1, static_cast<uint32_t>(getpid()), static_cast<uint32_t>(getppid()), ops_wanted(), now()};
         if (file_ >= 0 && write_all(reinterpret_cast<const char*>(&header), sizeof header)) return true;
-        fail("no record file can be made in " + folder);
+        fail("no record file can be made in " + folder());
         return false;
     }
 
@@ -278,10 +283,11 @@ private:
 
     // An empty file beside the records says why they end; its name needs no space on the disk.
     void fail(const std::string& what) {
-        const std::string reason = strerror(errno);
+        const int number = errno;
+        const std::string reason = strerror(number);
         failed_ = true;
         say(what + " (" + reason + "); the program runs on, unrecorded.");
-        const std::string path = std::string(getenv("STEPPROF_OUT")) + "/" + std::to_string(getpid()) + ".failed." + std::to_string(errno);
+        const std::string path = folder() + "/" + std::to_string(getpid()) + ".failed." + std::to_string(number);
         const int empty = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
         if (empty >= 0) close(empty);
     }
@@ -363,6 +369,9 @@ void* cupti_library() {
 static_assert(offsetof(CUpti_ActivityKernel9, graphNodeId) == 144 && offsetof(CUpti_ActivityKernel9, graphId) == 156);
 static_assert(offsetof(CUpti_ActivityMemcpy5, graphNodeId) == 64 && offsetof(CUpti_ActivityMemset4, graphNodeId) == 64);
 static_assert(offsetof(CUpti_ActivityMemcpyPtoP4, graphNodeId) == 72 && offsetof(CUpti_ActivityAPI, correlationId) == 32);
+
+static_assert(offsetof(CUpti_ActivityDevice4, id) == 112 && offsetof(CUpti_ActivityDevice4, name) == 136);
+static_assert(offsetof(CUpti_ActivityOverhead, start) == 24 && offsetof(CUpti_ActivityOverhead3, start) == 24);
 
 constexpr uint32_t CUDA_12_8 = 26;  // the version of CUPTI that gave synchronisations and events a sync id
 
@@ -449,13 +458,8 @@ void record_device(const CUpti_ActivityDevice4* d) {
     writer().add(device, d->name ? d->name : "", &Device::name);
 }
 
-// From CUDA 12.4 on (CUPTI 22) an overhead has its end at another place.
-void record_overhead(const CUpti_Activity* record) {
-    int64_t start, end;
-    memcpy(&start, reinterpret_cast<const char*>(record) + offsetof(CUpti_ActivityOverhead3, start), sizeof start);
-    memcpy(&end, reinterpret_cast<const char*>(record) + offsetof(CUpti_ActivityOverhead3, end), sizeof end);
-    const auto* o = reinterpret_cast<const CUpti_ActivityOverhead3*>(record);
-    writer().add(Overhead{start, end, static_cast<uint32_t>(o->overheadKind), 0});
+void record_overhead(const CUpti_ActivityOverhead* o) {
+    writer().add(Overhead{static_cast<int64_t>(o->start), static_cast<int64_t>(o->end), static_cast<uint32_t>(o->overheadKind), 0});
 }
 
 void record_activity(const CUpti_Activity* record) {
@@ -469,7 +473,7 @@ void record_activity(const CUpti_Activity* record) {
         case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: return record_sync(reinterpret_cast<const CUpti_ActivitySynchronization*>(record));
         case CUPTI_ACTIVITY_KIND_CUDA_EVENT: return record_event(reinterpret_cast<const CUpti_ActivityCudaEvent*>(record));
         case CUPTI_ACTIVITY_KIND_DEVICE: return record_device(reinterpret_cast<const CUpti_ActivityDevice4*>(record));
-        case CUPTI_ACTIVITY_KIND_OVERHEAD: return record_overhead(record);
+        case CUPTI_ACTIVITY_KIND_OVERHEAD: return record_overhead(reinterpret_cast<const CUpti_ActivityOverhead*>(record));
         case CUPTI_ACTIVITY_KIND_CONTEXT: {
             const auto* c = reinterpret_cast<const CUpti_ActivityContext*>(record);
             return writer().add(Context{c->contextId, c->deviceId, c->nullStreamId, 0});
@@ -569,6 +573,8 @@ void CUPTIAPI graph_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackI
     writer().add(node);
 }
 
+enum What : uint32_t { Push = 1, Pop, Start, Stop, Instant };
+
 // ---- turning recording on and off -----------------------------------------------------------------------------------------
 
 // API calls that launch, move, wait or shape graphs. Every other call costs time and answers nothing.
@@ -638,9 +644,16 @@ public:
     bool by_range() const { return by_range_; }
     bool open_at_start() const { return !by_range_ && delay_ == 0; }
 
-    // A range of this text was opened: may open or close the window.
-    void pushed(uint32_t text, std::string_view words) {
-        if (!by_range_ || !matches(text, words)) return;
+    // A mark was made: where it opens a range that matches, the window may open or close.
+    // A match inside a match on the same thread is the same step, marked twice.
+    void follow(What what, uint32_t text, std::string_view words) {
+        thread_local long open_ranges = 0, matched_at = -1;
+        if (!by_range_) return;
+        if (what == Pop && --open_ranges == matched_at) matched_at = -1;
+        const bool first = (what == Push || what == Start) && matched_at < 0 && matches(text, words);
+        if (first && what == Push) matched_at = open_ranges;
+        if (what == Push) open_ranges++;
+        if (!first) return;
         const long index = seen_++;
         if (index == first_) switch_ops(true);
         if (index == last_) switch_ops(false);
@@ -679,9 +692,10 @@ Window& window() {
     return *one;
 }
 
-// ---- NVTX: our own callback table -----------------------------------------------------------------------------------------
+std::atomic<bool> asleep{false};  // a forked child that has recorded nothing yet
+void wake_up();
 
-enum What : uint32_t { Push = 1, Pop, Start, Stop, Instant };
+// ---- NVTX: our own callback table -----------------------------------------------------------------------------------------
 
 struct Text { uint32_t id; std::string words; };  // behind a registered string or a domain
 
@@ -707,7 +721,8 @@ void add_mark(What what, uint32_t text, std::string_view words, const void* doma
         if (given->payloadType != NVTX_PAYLOAD_UNKNOWN) mark.payload = given->payload.ullValue;
     }
     writer().add(mark);
-    if ((what == Push || what == Start) && cupti_ready) window().pushed(text, words);
+    if (asleep) wake_up();
+    if (cupti_ready) window().follow(what, text, words);
 }
 
 void mark_text(What what, const char* text, uint64_t id = 0) {
@@ -825,7 +840,7 @@ void start_flusher() {
 
 void finish() {
     static std::atomic<pid_t> done{0};
-    if (done.exchange(getpid()) == getpid()) return;
+    if (done.exchange(getpid()) == getpid() || asleep) return;
     ending = true;
     if (flusher_owner == getpid()) pthread_join(flusher, nullptr);
     if (cupti_ready) cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
@@ -842,19 +857,25 @@ void finish() {
 void before_fork() { writer().hold(); }
 void after_fork_in_parent() { writer().let_go(); }
 
-// A child writes its own file. CUDA does not live on in it, so neither do ops.
+// A child writes its own file, from its first mark on: most children only start another program.
+// CUDA does not live on in it, so neither do ops.
 void after_fork_in_child() {
     cached_thread = 0;
     cupti_ready = false;
     writer().start_anew();
     writer().let_go();
+    asleep = true;
+}
+
+void wake_up() {
+    if (!asleep.exchange(false)) return;
     add_clock(false);
     start_flusher();
 }
 
 bool begin() {
     static std::once_flag once;
-    if (!getenv("STEPPROF_OUT")) return false;
+    if (folder().empty()) return false;
     std::call_once(once, [] {
         add_clock(false);
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

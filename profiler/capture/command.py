@@ -8,6 +8,7 @@ The options of the command line are described here, the CLI only passes them on.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from typing import Annotated, Literal, NoReturn
 
 import typer
 
+from stepprof.profiler.audit import audit, audit_document
 from stepprof.profiler.capture import nsys
 from stepprof.profiler.capture.build import collector
 from stepprof.profiler.capture.control import Grammars, Inflation, StepTimes, compare, inside_ops, step_times
@@ -27,7 +29,7 @@ from stepprof.profiler.capture.machine import Machine, check_gpu, find_cupti, th
 from stepprof.profiler.capture.manifest import manifest
 from stepprof.profiler.capture.nvml import Sampler
 from stepprof.profiler.capture.program import check_command
-from stepprof.profiler.capture.window import Window
+from stepprof.profiler.capture.window import Window, keep_ranges
 from stepprof.profiler.errors import InputError, UsageError
 from stepprof.profiler.ingest.importer import Extras, import_run
 from stepprof.profiler.ingest.record_file import record_files
@@ -44,7 +46,7 @@ ControlOption = Annotated[
 ]
 NoControl = Annotated[bool, typer.Option("--no-control", help="Make no untraced run; the tracing cost stays unknown.")]
 Steps = Annotated[str | None, typer.Option(help="Record only steps A:B, B not included.")]
-Range = Annotated[str | None, typer.Option("--range", help="Record from the first range that matches on.")]
+Range = Annotated[str | None, typer.Option("--range", help="Record only what is launched inside ranges that match.")]
 Delay = Annotated[float, typer.Option(help="Seconds until recording starts.")]
 Duration = Annotated[float, typer.Option(help="Seconds to record; the program runs on.")]
 StepMarker = Annotated[str | None, typer.Option("--marker", help="Regular expression of the ranges that mark steps.")]
@@ -98,7 +100,7 @@ def capture(options: CaptureOptions, grammars: Grammars) -> Captured:
     backend = _backend(options, machine)
     with _workplace(options) as work:
         entries = manifest(options.command, machine, options.env_prefixes, options.arm)
-        entries |= {"backend": backend, "window": options.window.words}
+        entries |= {"backend": backend, "window": options.window.words, "audit": json.dumps(audit_document(audit()))}
         controls: list[StepTimes] = []
         control = _possible_control(options, backend)
         if control != "none":
@@ -185,6 +187,8 @@ def _import(
 
     def finish(store: Store) -> None:
         _check_ops(store)
+        if options.window.range_ is not None:
+            keep_ranges(store, options.window.range_)
         found[0] = _inflation(store, grammars, controls, options)
         rows = entries | (found[0].manifest if found[0] else {}) | {"exit_code": str(recording.code)}
         store.con.executemany("INSERT INTO manifest VALUES (?, ?)", [list(item) for item in rows.items()])

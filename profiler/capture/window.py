@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from stepprof.profiler.errors import UsageError
+from stepprof.profiler.store import Store
 
 # in the collector's expressions, which are those of ECMAScript; the grammars of analyses/rules/markers.toml
 ANY_STEP = (
@@ -66,3 +67,24 @@ class Window:
             re.compile(text or "")
         except re.error as fault:
             raise UsageError(f"{option} {text!r} is not a regular expression ({fault}): correct it.") from None
+
+
+def keep_ranges(store: Store, pattern: str) -> None:
+    """Leave out ops that were launched outside of the ranges that match.
+
+    The collector records from the first match on: CUPTI confuses launches in its second session.
+    """
+    store.con.execute(
+        """
+        CREATE TEMP TABLE _kept AS
+        SELECT DISTINCT a.process, a.correlation FROM api a
+        JOIN range r ON r.process = a.process AND r.thread = a.thread AND a.start_ns BETWEEN r.start_ns AND r.end_ns
+        JOIN name n ON n.name_id = r.name_id
+        WHERE regexp_matches(n.text, ?) AND a.correlation IS NOT NULL
+        """,
+        [pattern],
+    )
+    store.con.execute(
+        "DELETE FROM op WHERE op_id NOT IN (SELECT op_id FROM op SEMI JOIN _kept USING (process, correlation))"
+    )
+    store.con.execute("DROP TABLE _kept")

@@ -15,6 +15,7 @@ from stepprof.analyses.breakdown_result import Breakdown, Row
 from stepprof.analyses.role_table import NamedRole
 from stepprof.analyses.short_names import short_name
 from stepprof.analyses.steps import Steps
+from stepprof.profiler.audit_fact import Fact
 from stepprof.profiler.capture.command import Captured
 
 WIDTH = 80
@@ -56,6 +57,22 @@ def show_capture(out: Console, summary: dict[str, Any], done: Captured) -> None:
         f"({cost.low:.3f} to {cost.high:.3f});\nuntraced p50 {_ms(cost.control_p50_ns[0]):.3f} ms, "
         f"traced {_ms(cost.traced_p50_ns):.3f} ms, {len(cost.control_ns)} untraced steps, measured"
     )
+
+
+def show_audit(out: Console, facts: list[Fact]) -> None:
+    """Each fact with its meaning; what could not be seen last."""
+    for fact in (f for f in facts if f.value is not None):
+        where = f"{fact.name} [{fact.gpu}]" if fact.gpu else fact.name
+        out.print(Text(f"{where:30}{clean(fact.value or '')}"))
+        out.print(Text(f"    {clean(fact.meaning)} ({fact.source})"), style="dim")
+    for fact in (f for f in facts if f.value is None):
+        where = f"{fact.name} [{fact.gpu}]" if fact.gpu else fact.name
+        out.print(Text(f"not seen: {where} ({fact.source}): {clean(fact.meaning)}"))
+
+
+def plain(text: str) -> Text:
+    """A line of untrusted text as it is."""
+    return Text(clean(text))
 
 
 def show_steps(out: Console, source: str, steps: Steps, warnings: list[dict[str, Any]]) -> None:

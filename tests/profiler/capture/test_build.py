@@ -79,8 +79,11 @@ def test_a_compiler_that_fails_is_told_with_its_error(monkeypatch, tmp_path, col
 
 @pytest.mark.parametrize(
     "wheels",
-    [("nvidia-cuda-cupti-cu12==12.9.*", "nvidia-cuda-runtime-cu12==12.9.*", "nvidia-nvtx-cu12==12.9.*")],
-    ids=["12.9"],
+    [
+        ("nvidia-cuda-cupti-cu12==12.9.*", "nvidia-cuda-runtime-cu12==12.9.*", "nvidia-nvtx-cu12==12.9.*"),
+        ("nvidia-cuda-cupti==13.*", "nvidia-cuda-runtime==13.*", "nvidia-nvtx==13.*"),
+    ],
+    ids=["12.9", "13"],
 )
 def test_builds_against_the_headers_of_wheels(monkeypatch, tmp_path, wheels, collector):
     fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path), *wheels]

@@ -217,6 +217,18 @@ def test_forked_children_write_their_own_file(machine, tmp_path, imported):
     assert store.value("SELECT count(*) FROM process") == 2
 
 
+def test_children_that_record_nothing_leave_nothing(machine, tmp_path):
+    code = "import nvtx, os, time\nnvtx.push_range('a')\npid = os.fork()\nif pid == 0: time.sleep(0.5); os._exit(0)\nos.waitpid(pid, 0)"
+    assert run_python(machine, tmp_path / "out", code).returncode == 0
+    assert len(list((tmp_path / "out").iterdir())) == 1
+
+
+def test_a_cleared_environment_changes_nothing(machine, tmp_path):
+    code = "import nvtx, os, time\nnvtx.push_range('a')\nos.environ.clear()\ntime.sleep(0.5)"
+    assert run_python(machine, tmp_path / "out", code).returncode == 0
+    assert len(list((tmp_path / "out").iterdir())) == 1
+
+
 def test_a_program_replaced_by_exec_keeps_both_files(machine, tmp_path):
     (tmp_path / "out").mkdir()
     env = machine.environment(tmp_path / "out", "marks") | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -228,6 +240,7 @@ def test_a_program_replaced_by_exec_keeps_both_files(machine, tmp_path):
 @pytest.mark.parametrize(("window", "kernels"), [
     ({"STEPPROF_RANGE": r"^step/\d+$", "STEPPROF_STEPS": "1:3"}, 6),
     ({"STEPPROF_RANGE": r"^step/2$"}, 9),
+    ({"STEPPROF_RANGE": r"(", "STEPPROF_STEPS": "1:3"}, 15),
     ({"STEPPROF_DELAY_MS": 60_000}, 0),
 ])  # fmt: skip
 def test_windows_keep_what_labels_need(machine, tmp_path, imported, window, kernels):

@@ -110,6 +110,13 @@ def test_steps_window(capture, tmp_path):
     assert manifest(tmp_path / "r.duckdb")["window"] == "steps 2:4"
 
 
+def test_range_window(capture, tmp_path):
+    done = capture("--no-control", "--range", "^step/[13]$", "-o", "r.duckdb")
+    assert done.returncode == 0, done.stderr
+    with duckdb.connect(str(tmp_path / "r.duckdb"), read_only=True) as con:
+        assert con.execute("SELECT count(*) FROM op WHERE activity = 'kernel'").fetchone() == (6,)
+
+
 def test_interrupt_stops_and_keeps(machine, tmp_path):
     env = {"LD_LIBRARY_PATH": str(machine.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "FAKE_STEPS": "100000",
            "PYTHONPATH": os.pathsep.join(sys.path), "STEPPROF_COLLECTOR": str(machine.collector),
