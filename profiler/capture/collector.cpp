@@ -164,11 +164,12 @@ public:
         put(Row::kind, &row, sizeof row);
     }
 
-    // A row whose text gets its id under the same lock.
-    template <class Row> void add(Row row, std::string_view text, uint32_t Row::* field) {
+    // A row whose text gets its id under the same lock; returns the id.
+    template <class Row> uint32_t add(Row row, std::string_view text, uint32_t Row::* field) {
         std::lock_guard<std::mutex> hold(rows_mutex_);
         row.*field = number(text);
         put(Row::kind, &row, sizeof row);
+        return row.*field;
     }
 
     uint32_t text(std::string_view text) {
@@ -484,7 +485,10 @@ void record_activity(const CUpti_Activity* record) {
 
 constexpr size_t BUFFER_BYTES = 4u << 20;
 
+std::atomic<bool> buffers_used{false};
+
 void CUPTIAPI buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
+    buffers_used = true;
     *buffer = static_cast<uint8_t*>(calloc(1, BUFFER_BYTES));  // zeroed, as we told CUPTI
     *size = *buffer ? BUFFER_BYTES : 0;
     *most_records = 0;
@@ -713,6 +717,7 @@ std::string utf8(const wchar_t* wide) {
     return text;
 }
 
+// `text` is the id of `words` where that is known already, else 0.
 void add_mark(What what, uint32_t text, std::string_view words, const void* domain, uint64_t id, const nvtxEventAttributes_t* given) {
     Mark mark{now(), id, 0, thread_id(), text, handle_id(domain), 0, what, 0};
     if (given) {
@@ -720,14 +725,15 @@ void add_mark(What what, uint32_t text, std::string_view words, const void* doma
         mark.payload_type = static_cast<uint32_t>(given->payloadType);
         if (given->payloadType != NVTX_PAYLOAD_UNKNOWN) mark.payload = given->payload.ullValue;
     }
-    writer().add(mark);
+    if (text || words.empty()) writer().add(mark);
+    else text = writer().add(mark, words, &Mark::text);
     if (asleep) wake_up();
     if (cupti_ready) window().follow(what, text, words);
 }
 
 void mark_text(What what, const char* text, uint64_t id = 0) {
     const std::string_view words = text ? text : "";
-    add_mark(what, writer().text(words), words, nullptr, id, nullptr);
+    add_mark(what, 0, words, nullptr, id, nullptr);
 }
 
 void mark_attributes(What what, const void* domain, const nvtxEventAttributes_t* a, uint64_t id = 0) {
@@ -738,7 +744,7 @@ void mark_attributes(What what, const void* domain, const nvtxEventAttributes_t*
     }
     const std::string wide = a->messageType == NVTX_MESSAGE_TYPE_UNICODE ? utf8(a->message.unicode) : "";
     const std::string_view words = a->messageType == NVTX_MESSAGE_TYPE_ASCII && a->message.ascii ? a->message.ascii : std::string_view(wide);
-    add_mark(what, writer().text(words), words, domain, id, a);
+    add_mark(what, 0, words, domain, id, a);
 }
 
 std::atomic<uint64_t> next_range{1};
@@ -818,7 +824,7 @@ void* flush_now_and_then(void*) {
     while (!ending) {
         usleep(static_cast<useconds_t>(every) * 1000);
         window().tick();
-        if (cupti_ready && cupti_every > 0 && now(CLOCK_MONOTONIC) - last > cupti_every * 1'000'000) {
+        if (cupti_ready && buffers_used && cupti_every > 0 && now(CLOCK_MONOTONIC) - last > cupti_every * 1'000'000) {
             cupti.cuptiActivityFlushAll(0);  // also buffers that are not full, else a kill would lose them
             last = now(CLOCK_MONOTONIC);
         }
@@ -904,7 +910,9 @@ void start_ops() {
     size_t size = sizeof(uint8_t);
     uint8_t zeroed = 1;
     cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
-    cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);  // the ids that NVTX marks carry
+    // the thread ids that NVTX marks carry
+    if (cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) != CUPTI_SUCCESS)
+        writer().note("thread_ids", "CUPTI does not give system thread ids, so ranges and calls may not match.");
     const CUptiResult result = cupti.cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
     if (result != CUPTI_SUCCESS) return writer().note("cupti_refused", "CUPTI takes no buffers, so no GPU op is recorded: " + cupti.reason(result) + ".");
     cupti_ready = true;

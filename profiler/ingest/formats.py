@@ -23,7 +23,8 @@ SQLITE_MAGIC = b"SQLite format 3\x00"
 DUCKDB_MAGIC = b"DUCK"  # at byte 8
 RUN_FILE, NSYS_SQLITE, KINETO_JSON, RECORDS = "run", "nsys-sqlite", "kineto-json", "stepprof-records"
 READABLE = (
-    "an nsys SQLite export (.sqlite, .sqlite.gz), a torch.profiler trace (.json, .json.gz) or a run file (.duckdb)"
+    "an nsys SQLite export (.sqlite, .sqlite.gz), a torch.profiler trace (.json, .json.gz), "
+    "records of stepprof capture (.steprec, or a folder of them) or a run file (.duckdb)"
 )
 HEAD_BYTES = 4096
 

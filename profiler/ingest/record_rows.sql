@@ -47,7 +47,10 @@ SELECT process, context, nullif(stream, 4294967295), event, nullif(sync_id, 0), 
 INSERT INTO event_wait
 SELECT process, context, nullif(stream, 4294967295), event, nullif(sync_id, 0), correlation FROM raw_sync WHERE type = 2;
 
-INSERT INTO run SELECT 'tool_version', 'CUPTI ' || max(version) FROM raw_clock WHERE version > 0 HAVING count(*) > 0;
+-- 130001 is 13.0.1; before CUDA 13 the versions were small numbers
+INSERT INTO run SELECT 'tool_version', 'CUPTI ' || CASE WHEN max(version) < 100000 THEN max(version)::VARCHAR
+    ELSE concat_ws('.', max(version) // 10000, max(version) // 100 % 100, max(version) % 100) END
+FROM raw_clock WHERE version > 0 HAVING count(*) > 0;
 INSERT INTO manifest
 SELECT 'dropped_records', coalesce(sum(count), 0)::VARCHAR FROM raw_loss
 UNION ALL SELECT 'cupti_overhead_ns', coalesce(sum(end_ns - start_ns), 0)::VARCHAR FROM raw_overhead

@@ -78,6 +78,7 @@ def test_every_kind_of_record_arrives(machine, tmp_path, imported):
     assert store.rows("SELECT node, origin FROM graph_node WHERE origin IS NOT NULL ORDER BY 1") == [
         (201, 101), (202, 102), (203, 103), (204, 104),
     ]  # fmt: skip
+    assert store.fact("tool_version") == "CUPTI 13.0.1"
     manifest = dict(store.rows("SELECT key, value FROM manifest"))
     assert (manifest["dropped_records"], manifest["cupti_overhead_ns"], manifest["processes"]) == ("0", "2000", "1")
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.formats import READABLE
 from tests.profiler.ingest.kineto_documents import PID, call, document, event, kernel, load
 
 GOOD = document(call(1), kernel(10), kernel(12))
@@ -140,7 +141,7 @@ def test_every_second_event_broken(tmp_path):
     assert (loaded.counts[0], loaded.codes) == (2_000, {"event_repaired": 1_000})
 
 
-WAY_OUT = "give an nsys SQLite export (.sqlite, .sqlite.gz), a torch.profiler trace (.json, .json.gz) or a run file (.duckdb)."
+WAY_OUT = f"give {READABLE}."
 REFUSED = {
     "empty": (b"", f"is empty: {WAY_OUT}"),
     "blank": (b" \n\t", f"is empty: {WAY_OUT}"),
