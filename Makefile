@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench gpu tree clean
+.PHONY: help setup demo test lint format fuzz bench gpu tree clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -31,8 +31,11 @@ format: setup ## sort imports, mend what ruff can, format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: setup ## run the measurements under benchmarks/
-	@set -e; for file in $(or $(wildcard benchmarks/bench_*.py),$(error no benchmarks/bench_*.py here)); do $(BIN)/python "$$file"; done
+fuzz: setup ## damage traces in new ways for STEPPROF_FUZZ_SECONDS (600)
+	STEPPROF_FUZZ_SECONDS=$(or $(STEPPROF_FUZZ_SECONDS),600) $(BIN)/pytest -q tests/profiler/ingest/test_mutations.py
+
+bench: setup ## measure import and accounting of large traces (minutes; with peers: benchmarks/ingest.py --help)
+	$(BIN)/python benchmarks/ingest.py --size 100k,1m --no-peers
 
 gpu: setup ## tests that need an NVIDIA GPU
 	$(BIN)/pytest -q -m gpu

@@ -5,10 +5,11 @@ Candidates, from sure to guessed (DESIGN, Accounting rules, The walk):
     recorded   edges of its CUDA graph
     ordered    the op before it on its stream (outside graphs, and for a graph's first
                nodes), the op behind an event its stream waits for, and the last op that
-               had ended when its thread came out of a synchronizing call
+               had ended before its launch was called, where the thread had waited for it
     inferred   inside a graph without recorded edges, the card's previous op; another
                card's only where the card had been idle for more than twice its median
-               in-graph gap. Elsewhere, with nothing else known, the op that ended last
+               in-graph gap. Elsewhere the op that had ended last before a late launch was
+               called, and, with nothing else known, before the op started
 
 A predecessor always comes earlier in order of start, so following them always ends.
 """
@@ -80,7 +81,7 @@ def dependencies(store: Store, ops: Ops, use_edges: bool = True) -> Dependencies
     last_of_launch = _last_of_launch(ops)
     _offer_stream_order(ops, best, head, last_of_launch)
     _offer_events(store, ops, best, head, last_of_launch)
-    _offer_synchronized(store, ops, best, head)
+    _offer_ended_before_call(store, ops, best, head)
     _share_among_heads(ops, best, head)
     alone = np.flatnonzero(best.predecessor == UNKNOWN)
     best.offer(alone, ended_before(ops, np.arange(len(ops)), ops.start[alone], alone), INFERRED)
@@ -102,10 +103,16 @@ def ended_before(ops: Ops, among: Ints, at: Ints, target: Ints | None = None) ->
     return np.where(found >= 0, order[np.maximum(found, 0)], UNKNOWN)
 
 
-def _step_back(found: Ints, order: Ints, target: Ints) -> Ints:
-    """Places in `order` moved to ops before their targets: an op without length has ended when it starts."""
-    while (late := (found >= 0) & (order[np.maximum(found, 0)] >= target)).any():
-        found = found - late
+def _step_back(found: Ints, order: Ints, target: Ints, least: Ints | int = 0) -> Ints:
+    """Places in `order` moved to ops before their targets: an op without length has ended when it starts.
+
+    A place that gets below `least` holds no such op.
+    """
+    found, least = found.copy(), np.broadcast_to(least, len(found))
+    late = np.flatnonzero(found >= least)
+    while len(late := late[order[found[late]] >= target[late]]):
+        found[late] -= 1
+        late = late[found[late] >= least[late]]
     return found
 
 
@@ -133,10 +140,10 @@ def _ended_before_in_group(ops: Ops, at: Ints, group: Ints) -> Ints:
     assert (int(group.max()) + 1) * span < 2**62, f"{span=} ns in {int(group.max()) + 1} groups is beyond int64"
     ends = group * span + (ops.end[at] - base)
     order = np.argsort(ends, kind="stable")
+    first = np.searchsorted(ends[order], group * span)
     found = np.searchsorted(ends[order], group * span + (ops.start[at] - base), side="right") - 1
-    found = _step_back(found, at[order], at)
-    same = (found >= 0) & (group[order][np.maximum(found, 0)] == group)
-    return np.where(same, at[order][np.maximum(found, 0)], UNKNOWN)
+    found = _step_back(found, at[order], at, first)
+    return np.where(found >= first, at[order][np.maximum(found, 0)], UNKNOWN)
 
 
 def _last_of_launch(ops: Ops) -> Ints:
@@ -198,18 +205,31 @@ def _in_stream(ops: Ops, call: Ints, order: Ints, stream: Ints, at: Ints) -> Int
     return np.searchsorted(key, stream * span + (at - low), side="right")
 
 
-def _offer_synchronized(store: Store, ops: Ops, best: _Best, head: Bools) -> None:
-    """A thread that came out of a synchronizing call launches after what it had waited for."""
+def _offer_ended_before_call(store: Store, ops: Ops, best: _Best, head: Bools) -> None:
+    """A launch that was called late follows the op that had ended last by then.
+
+    Sure where the thread had waited since; else a guess, among the thread's own ops, that only
+    replaces what its stream says: a program may also ask for an answer in ways not on record.
+    """
     calls = store.arrays("SELECT process, thread, end_ns FROM _sync_call ORDER BY end_ns")
-    call = ops.launches.call_start[ops.launch]
-    for process, thread in set(zip(calls["process"].tolist(), calls["thread"].tolist(), strict=True)):
-        ends = calls["end_ns"][(calls["process"] == process) & (calls["thread"] == thread)]
-        mine = (ops.launches.process == process) & (ops.launches.thread == thread)
-        target = np.flatnonzero(head & mine[ops.launch] & (call != UNKNOWN))
-        at = np.searchsorted(ends, call[target], side="right") - 1
-        target, at = target[at >= 0], at[at >= 0]
-        among = np.flatnonzero(ops.process == process)
-        best.offer(target, ended_before(ops, among, ends[at]), ORDERED)
+    launches = ops.launches
+    call = launches.call_start[ops.launch]
+    for process, thread in np.unique(np.stack([launches.process, launches.thread], axis=1), axis=0).tolist():
+        mine = ((launches.process == process) & (launches.thread == thread))[ops.launch]
+        target = np.flatnonzero(head & mine & (call != UNKNOWN))
+        waited = _last_wait(calls, process, thread, call[target])
+        synced = ended_before(ops, np.flatnonzero(ops.process == process), waited, target)
+        best.offer(target, np.where(waited == UNKNOWN, UNKNOWN, synced), ORDERED)
+        target = target[best.predecessor[target] != UNKNOWN]
+        best.offer(target, ended_before(ops, np.flatnonzero(mine), call[target], target), INFERRED)
+
+
+def _last_wait(calls: dict[str, np.ndarray], process: int, thread: int, at: Ints) -> Ints:
+    """When the thread last came out of a synchronizing call before each time; UNKNOWN where never."""
+    ends = calls["end_ns"][(calls["process"] == process) & (calls["thread"] == thread)]
+    place = np.searchsorted(ends, at, side="right") - 1
+    known = ends if len(ends) else np.full(1, UNKNOWN)
+    return np.where(place >= 0, known[np.maximum(place, 0)], UNKNOWN)
 
 
 def _share_among_heads(ops: Ops, best: _Best, head: Bools) -> None:

@@ -1,25 +1,39 @@
 -- Calls in which a host thread waits for the GPU: a launch after one follows what it waited for.
+-- A thread that asks again and again whether an event has come (queries with no other call between) waits as well.
 CREATE OR REPLACE TEMP TABLE _sync_call AS
-SELECT a.process, coalesce(a.thread, -1) AS thread, a.start_ns, a.end_ns
-FROM api a JOIN name n USING (name_id)
-WHERE n.text SIMILAR TO '(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize.*'
-    OR n.text SIMILAR TO '(cudaMemcpy|cudaMemcpy2D|cudaMemcpyToSymbol|cudaMemcpyFromSymbol|cuMemcpy(HtoD|DtoH|DtoD)(_v2)?|cuMemcpy)';
+WITH call AS (
+    SELECT a.process, coalesce(a.thread, -1) AS thread, a.start_ns, a.end_ns, n.text,
+        n.text SIMILAR TO '(cuda|cu|hip)(Event|Stream)Query.*' AS asks
+    FROM api a JOIN name n USING (name_id)
+),
+asked AS (
+    SELECT *, sum((NOT asks)::INTEGER) OVER (PARTITION BY process, thread ORDER BY start_ns, end_ns) AS other_calls
+    FROM call SEMI JOIN (SELECT DISTINCT process, thread FROM call WHERE asks) USING (process, thread)
+)
+SELECT process, thread, start_ns, end_ns FROM call
+WHERE text SIMILAR TO '(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize.*'
+    OR text SIMILAR TO '(cudaMemcpy|cudaMemcpy2D|cudaMemcpyToSymbol|cudaMemcpyFromSymbol|cuMemcpy(HtoD|DtoH|DtoD)(_v2)?|cuMemcpy)'
+UNION ALL
+SELECT process, thread, min(start_ns), max(end_ns) FROM asked WHERE asks
+GROUP BY process, thread, other_calls HAVING count(*) > 1;
 
 -- Streams made to wait for what another stream had recorded, with the times of both calls.
 -- Where the source numbers its records (sync_id), the wait names its record; else the event's latest one.
 CREATE OR REPLACE TEMP TABLE _event_link AS
-WITH record AS (
-    SELECT r.process, s.stream_key AS stream, r.event, r.sync_id, a.start_ns AS at_ns
-    FROM event_record r JOIN api a USING (process, correlation)
+WITH call AS (SELECT process, correlation, min(start_ns) AS at_ns FROM api WHERE correlation IS NOT NULL GROUP BY ALL),
+record AS (
+    SELECT r.process, s.stream_key AS stream, r.event, r.sync_id, c.at_ns
+    FROM event_record r JOIN call c USING (process, correlation)
     JOIN _stream s ON s.process = r.process AND s.context IS NOT DISTINCT FROM r.context AND s.stream = r.stream
 ),
 wait AS (
-    SELECT w.process, s.stream_key AS stream, w.event, w.sync_id, a.start_ns AS at_ns
-    FROM event_wait w JOIN api a USING (process, correlation)
+    SELECT w.process, s.stream_key AS stream, w.event, w.sync_id, c.at_ns
+    FROM event_wait w JOIN call c USING (process, correlation)
     JOIN _stream s ON s.process = w.process AND s.context IS NOT DISTINCT FROM w.context AND s.stream = w.stream
 )
 SELECT w.stream AS wait_stream, w.at_ns AS wait_ns, r.stream AS record_stream, r.at_ns AS record_ns
-FROM wait w JOIN record r ON w.process = r.process AND w.event = r.event AND w.sync_id = r.sync_id
+FROM wait w ASOF JOIN record r
+    ON w.process = r.process AND w.event = r.event AND w.sync_id = r.sync_id AND w.at_ns >= r.at_ns
 UNION ALL
 SELECT w.stream, w.at_ns, r.stream, r.at_ns
 FROM (FROM wait ANTI JOIN record USING (process, event, sync_id)) w

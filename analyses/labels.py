@@ -3,7 +3,8 @@
 An eager op carries the ranges that were open on its thread when its API call
 started. A graph op carries those open when its node was made at capture (the walk
 from replay to origin is op.origin_node) inside those open at the replay's launch.
-Step markers, and what lies around them, label no op: they say when, not what.
+Step markers, and what lies around them, label no op: they say when, not what. An op
+that carries nothing of its own has what was carried over from another trace (carried_labels.py).
 
     labels = op_labels(store, ops, ranges, markers={"step/0"})
     labels.paths[labels.of_op[i]]        # ("layer/3/attention",), or no entry where of_op is -1
@@ -65,25 +66,64 @@ def op_labels(store: Store, ops: Ops, ranges: Ranges, markers: set[str]) -> Labe
     paths = _Paths()
     timelines = _timelines(ranges, paths)
     calls = ops.launches
-    launched = _open_at(timelines, calls.process, calls.thread, calls.call_start)[ops.launch]
-    captured = _captured(store, ops, timelines)
-    pairs, of_op = np.unique(launched * (len(paths.parent) + 1) + captured, return_inverse=True)
-    found = [_path(pair, paths, ranges.names, markers) for pair in pairs.tolist()]
+    opened = _open_at(timelines, calls.process, calls.thread, calls.call_start)
+    launched, outer = _cut_paths(opened, paths, ranges.names, markers)
+    captured, inner = _cut_paths(_captured(store, ops, timelines), paths, ranges.names, markers)
+    pairs, of_op = np.unique(launched[ops.launch] * len(inner) + captured, return_inverse=True)
+    found = [_path(outer[pair // len(inner)], inner[pair % len(inner)]) for pair in pairs.tolist()]
     known = sorted(set(found) - {()})
     at = {path: i for i, path in enumerate(known)} | {(): UNKNOWN}
     codes = np.array([at[path] for path in found], dtype=np.int64)
-    return Labels(codes[of_op] if len(codes) else np.zeros(0, np.int64), known)
+    own = Labels(codes[of_op] if len(codes) else np.zeros(0, np.int64), known)
+    return _with_carried(store, ops, own)
 
 
-def _path(pair: int, paths: _Paths, names: list[str], markers: set[str]) -> tuple[str, ...]:
-    """The launch's ranges, then the capture's, from the innermost step marker on."""
-    launched, captured = divmod(pair, len(paths.parent) + 1)
-    outer = [names[n] for n in paths.names(launched)]
-    path = [names[n] for n in paths.names(captured)]
-    if path[: len(outer)] != outer:
-        path = outer + path
+def _with_carried(store: Store, ops: Ops, own: Labels) -> Labels:
+    """Own labels, and carried ones for the ops that have none."""
+    carried = store.arrays(
+        "SELECT op_id, dense_rank() OVER (ORDER BY path) - 1 AS path FROM carried_label ORDER BY op_id"
+    )
+    op_id = np.asarray(carried["op_id"], dtype=np.int64)
+    if not len(op_id):
+        return own
+    paths = [tuple(path) for (path,) in store.rows("SELECT DISTINCT path FROM carried_label ORDER BY path")]
+    known = sorted({*own.paths, *paths})
+    at = {path: i for i, path in enumerate(known)}
+    place = np.minimum(np.searchsorted(op_id, ops.op_id), len(op_id) - 1)
+    takes = (op_id[place] == ops.op_id) & (own.of_op == UNKNOWN)
+    kept = np.array([*(at[path] for path in own.paths), UNKNOWN], dtype=np.int64)[own.of_op]
+    new = np.array([at[path] for path in paths], dtype=np.int64)[carried["path"][place]]
+    return Labels(np.where(takes, new, kept), known)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A path from its innermost step marker on; a thousand steps have the same few."""
+
+    marked: bool
+    names: tuple[str, ...]
+
+
+def _cut_paths(found: Ints, paths: _Paths, names: list[str], markers: set[str]) -> tuple[Ints, list[_Cut]]:
+    """Numbers of cut paths for numbers of paths, and the cut paths."""
+    met = np.zeros(len(paths.parent), bool)
+    met[found] = True
+    number: dict[_Cut, int] = {}
+    table = np.zeros(len(met), dtype=np.int64)
+    for path in np.flatnonzero(met).tolist():
+        table[path] = number.setdefault(_cut([names[n] for n in paths.names(path)], markers), len(number))
+    return table[found], list(number)
+
+
+def _cut(path: list[str], markers: set[str]) -> _Cut:
     inner = max((i + 1 for i, name in enumerate(path) if name in markers), default=0)
-    return tuple(path[inner:])
+    return _Cut(inner > 0, tuple(path[inner:]))
+
+
+def _path(outer: _Cut, inner: _Cut) -> tuple[str, ...]:
+    """The launch's ranges, then the capture's, from the innermost step marker on."""
+    repeats = not outer.marked and inner.names[: len(outer.names)] == outer.names
+    return inner.names if inner.marked or repeats else outer.names + inner.names
 
 
 def _captured(store: Store, ops: Ops, timelines: dict[tuple[int, int], tuple[Ints, Ints]]) -> Ints:
@@ -131,6 +171,9 @@ def _sweep(start: Ints, end: Ints, name: Ints, paths: _Paths) -> tuple[Ints, Int
 
 
 def _close(open_ranges: list[tuple[int, int]], i: int, names: list[int], paths: _Paths) -> None:
+    if open_ranges[-1][0] == i:
+        del open_ranges[-1]
+        return
     place = next(k for k in range(len(open_ranges) - 1, -1, -1) if open_ranges[k][0] == i)
     inner = [k for k, _ in open_ranges[place + 1 :]]
     del open_ranges[place:]

@@ -74,7 +74,7 @@ def marked(ranges: Ranges, patterns: list[tuple[re.Pattern[str], str | None]]) -
     for i in np.flatnonzero(np.isin(ranges.name, list(said))).tolist():
         key = (int(ranges.process[i]), int(ranges.thread[i]))
         # ranges that only overlap are steps of their own: a server may begin one before the last is over
-        if ranges.start[i] < covered.get(key, -1) and ranges.end[i] <= covered[key]:
+        if key in covered and ranges.start[i] < covered[key] and ranges.end[i] <= covered[key]:
             continue
         covered[key] = int(ranges.end[i])
         code = int(ranges.name[i])

@@ -11,11 +11,12 @@ call AS (
     SELECT a.process, a.correlation, min(a.start_ns) AS call_start_ns, max(a.end_ns) AS call_end_ns,
         arg_min(a.thread, a.start_ns) AS thread, arg_min(a.name_id, a.start_ns) AS name_id
     FROM api a SEMI JOIN issued USING (process, correlation) GROUP BY ALL
-)
+),
+graph_launch AS (SELECT name_id FROM name WHERE text SIMILAR TO '(cuda|cu|hip)GraphLaunch.*')
 SELECT row_number() OVER (ORDER BY coalesce(call_start_ns, first_op_ns), process, correlation) - 1 AS launch,
     process, correlation, call_start_ns, call_end_ns, coalesce(thread, -1) AS thread,
-    has_nodes OR coalesce(n.text SIMILAR TO '(cuda|cu|hip)GraphLaunch.*', false) AS graph
-FROM issued LEFT JOIN call USING (process, correlation) LEFT JOIN name n USING (name_id);
+    has_nodes OR name_id IN (FROM graph_launch) IS TRUE AS graph
+FROM issued LEFT JOIN call USING (process, correlation);
 
 -- Streams as small ids.
 CREATE OR REPLACE TEMP TABLE _stream AS

@@ -21,6 +21,7 @@ from stepprof.analyses.markers import Marker, Ranges, grammars, marked
 from stepprof.analyses.ops import UNKNOWN, Ints, Ops
 from stepprof.analyses.periods import by_launches, by_period
 from stepprof.analyses.rules import RuleSet
+from stepprof.analyses.shared_steps import spans, step_of_marker
 from stepprof.analyses.windows import Windows, host_and_gpu_windows
 from stepprof.profiler.store import Store
 
@@ -94,6 +95,9 @@ def _marked(ops: Ops, ranges: Ranges, rules: RuleSet, marker: str | None) -> tup
 
 def _by_marker(ops: Ops, ranges: Ranges, markers: Sequence[Marker], name: str) -> Grouping:
     at = np.array([m.index for m in markers], dtype=np.int64)
+    step = step_of_marker(ranges, markers)
+    host_start, host_end = spans(ranges, at, step)
+    first = [markers[i] for i in np.unique(step, return_index=True)[1].tolist()]
     of_launch = np.full(len(ops.launches.graph), UNKNOWN, dtype=np.int64)
     keys = np.stack([ranges.process[at], ranges.thread[at]], axis=1)
     for process, thread in np.unique(keys, axis=0).tolist():
@@ -103,14 +107,14 @@ def _by_marker(ops: Ops, ranges: Ranges, markers: Sequence[Marker], name: str) -
         time = ops.launches.call_start[calls]
         place = np.searchsorted(start, time, side="right") - 1
         inside = (place >= 0) & (time < end[np.maximum(place, 0)]) & (time != UNKNOWN)
-        of_launch[calls[inside]] = mine[place[inside]]
+        of_launch[calls[inside]] = step[mine[place[inside]]]
     return Grouping(
         method=f"marker {name}",
         confidence=1.0,
-        label=[m.label for m in markers],
-        phase=[m.phase for m in markers],
-        host_start=ranges.start[at],
-        host_end=ranges.end[at],
+        label=[m.label for m in first],
+        phase=[m.phase for m in first],
+        host_start=host_start,
+        host_end=host_end,
         of_launch=of_launch,
     )
 

@@ -22,7 +22,7 @@ from stepprof.analyses.windows import Windows
 
 @dataclass(frozen=True)
 class Walked:
-    """The path of every window, latest first. Times in ns, ops as indices."""
+    """The path of every window, latest first; gaps in no order. Times in ns, ops as indices."""
 
     segment_op: Ints
     segment_step: Ints
@@ -37,43 +37,61 @@ class Walked:
 
 def walk(ops: Ops, deps: Dependencies, windows: Windows, of_op: Ints) -> Walked:
     """Walk every window; asserts that segments and gaps add up to it."""
-    start, end = ops.start.tolist(), ops.end.tolist()
-    predecessor = deps.predecessor.tolist()
-    segments, gaps = array("q"), array("q")  # rows of 4 and 5 numbers, end to end
-    for step, last in enumerate(_last_ops(ops, windows, of_op)):
-        _walk_one(step, last, int(windows.start[step]), int(windows.end[step]), start, end, predecessor, segments, gaps)
-    path = Walked(*_columns(segments, 4), *_columns(gaps, 5))
+    op, count = _paths(ops, deps, windows, _last_ops(ops, windows, of_op))
+    step = np.repeat(np.arange(len(count)), count)
+    low, high = windows.start[step], windows.end[step]
+    # an op ends for the path where it does or, if that is earlier, where the op after it on the path begins
+    end = low + _running_min(np.minimum(ops.end[op], high) - low, step)
+    before, reach = _next(op, step, np.full_like(op, UNKNOWN)), _next(end, step, low)
+    begin = np.maximum(np.maximum(ops.start[op], low), reach)
+
+    first = np.flatnonzero(np.diff(step, prepend=UNKNOWN))
+    tail_op, tail_start = np.full(len(count), UNKNOWN, dtype=np.int64), windows.start.copy()
+    tail_op[step[first]], tail_start[step[first]] = op[first], end[first]
+    tail = np.flatnonzero(tail_start < windows.end)
+    gap = np.flatnonzero(reach < begin)
+    path = Walked(
+        segment_op=op,
+        segment_step=step,
+        segment_start=begin,
+        segment_end=end,
+        gap_step=np.concatenate([tail, step[gap]]),
+        gap_start=np.concatenate([tail_start[tail], reach[gap]]),
+        gap_end=np.concatenate([windows.end[tail], begin[gap]]),
+        gap_before=np.concatenate([np.full_like(tail, UNKNOWN), op[gap]]),
+        gap_after=np.concatenate([tail_op[tail], before[gap]]),
+    )
     _assert_exact(path, windows)
     return path
 
 
-def _walk_one(
-    step: int,
-    last: int,
-    low: int,
-    high: int,
-    start: list[int],
-    end: list[int],
-    predecessor: list[int],
-    segments: array[int],
-    gaps: array[int],
-) -> None:
-    """One window: `at` moves from `high` down to `low`."""
-    at, after, op = high, UNKNOWN, last
-    while at > low:
-        if op == UNKNOWN or end[op] <= low:
-            gaps.extend((step, low, at, after, UNKNOWN))
-            return
-        if end[op] < at:
-            gaps.extend((step, end[op], at, after, op))
-            at = end[op]
-        before = predecessor[op]
-        begin = start[op]
-        if before != UNKNOWN and end[before] > begin:
-            begin = min(end[before], at)
-        begin = max(begin, low)
-        segments.extend((op, step, begin, at))
-        at, after, op = begin, op, before
+def _paths(ops: Ops, deps: Dependencies, windows: Windows, last: list[int]) -> tuple[Ints, Ints]:
+    """The ops on the path of every window, one path behind another, and how many each has."""
+    path, count = array("q"), array("q")
+    # views, since lists of a million numbers each are large
+    end, predecessor = (np.ascontiguousarray(column).data for column in (ops.end, deps.predecessor))
+    for final, low, high in zip(last, windows.start.tolist(), windows.end.tolist(), strict=True):
+        known, op = len(path), final
+        while op != UNKNOWN and end[op] > low and high > low:
+            path.append(op)
+            op = predecessor[op]
+        count.append(len(path) - known)
+    return np.array(path, dtype=np.int64), np.array(count, dtype=np.int64)
+
+
+def _next(value: Ints, step: Ints, none: Ints) -> Ints:
+    """The value one place on; `none` for the last place of a step."""
+    following = np.append(step[1:], UNKNOWN) == step
+    return np.where(following, np.append(value[1:], 0), none)
+
+
+def _running_min(value: Ints, step: Ints) -> Ints:
+    """The smallest value so far in each step, of values that are not negative."""
+    span = int(value.max(initial=0)) + 1
+    steps = int(step.max(initial=0)) + 1
+    assert steps * span < 2**62, f"{span=} ns in {steps} steps is beyond int64"
+    lift = (steps - step) * span
+    return np.minimum.accumulate(value + lift) - lift
 
 
 def _last_ops(ops: Ops, windows: Windows, of_op: Ints) -> list[int]:
@@ -84,12 +102,6 @@ def _last_ops(ops: Ops, windows: Windows, of_op: Ints) -> list[int]:
     order = at[np.lexsort((at, ops.end[at]))]
     last[of_op[order]] = order
     return last.tolist()
-
-
-def _columns(rows: array[int], width: int) -> list[Ints]:
-    """The rows as one contiguous array a column."""
-    table = np.array(rows, dtype=np.int64).reshape(-1, width)
-    return [np.ascontiguousarray(table[:, i]) for i in range(width)]
 
 
 def _assert_exact(path: Walked, windows: Windows) -> None:

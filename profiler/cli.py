@@ -9,15 +9,18 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
+import duckdb
 import typer
 
 from stepprof.analyses.attribution import Attribution, Question, attribute
 from stepprof.analyses.breakdown import breakdown
 from stepprof.analyses.breakdown_result import By
+from stepprof.analyses.carried_labels import carry_labels
 from stepprof.analyses.markers import grammars
 from stepprof.analyses.role_table import role_table
 from stepprof.analyses.rules import load_rules
@@ -28,6 +31,7 @@ from stepprof.profiler.demo import demo_run
 from stepprof.profiler.errors import InputError, StepprofError, UsageError
 from stepprof.profiler.ingest.cache import cached_run
 from stepprof.profiler.ingest.importer import Extras, import_run, summary
+from stepprof.profiler.ingest.merge import import_merged
 from stepprof.profiler.report import document, terminal
 from stepprof.profiler.scrub import scrub
 from stepprof.profiler.store import Store, open_run
@@ -42,7 +46,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Trace = Annotated[Path, typer.Argument(help="A run file (.duckdb) or a trace: nsys SQLite export, also .gz.")]
+Trace = Annotated[Path, typer.Argument(help="A run file (.duckdb) or a trace that import reads.")]
 Marker = Annotated[str | None, typer.Option(help="Regular expression of the ranges that mark steps.")]
 Method = Annotated[
     Literal["launches", "period"] | None, typer.Option(help="Find steps without marks, by this method only.")
@@ -87,16 +91,33 @@ def capture(
 
 @app.command("import")
 def import_(
-    trace: Annotated[Path, typer.Argument(help="The trace to read.")],
+    traces: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="The trace to read; or the files of one run.")
+    ],
     out: Annotated[Path, typer.Option("-o", "--out", help="The run file to write.")],
     edges: Annotated[Path | None, typer.Option(help="Recorded CUDA graph edges (TSV, also .gz).")] = None,
     facts: Annotated[Path | None, typer.Option(help="Facts of steps and sidecar calls (JSON lines).")] = None,
     costs: Annotated[Path | None, typer.Option(help="Bytes and flops of ops (JSON lines).")] = None,
+    labels_from: Annotated[
+        Path | None, typer.Option(metavar="TRACE", help="An annotated trace of the same program to take labels from.")
+    ] = None,
+    align: Annotated[
+        str | None,
+        typer.Option(metavar="MARKER", help="Ranges (regular expression) that put several files on one clock."),
+    ] = None,
     force: Annotated[bool, typer.Option(help="Replace an existing run file.")] = False,
     json: Json = False,
 ) -> None:
-    """Read a trace into a run file that every other command takes."""
-    import_run(trace, out, Extras(edges, facts, costs), force)
+    """Read a trace, or several files of one run, into a run file that every other command takes."""
+    if align is not None and len(traces) == 1:
+        raise UsageError("--align puts several files on one clock: give two or more.")
+    extras = Extras(edges, facts, costs)
+    with _opened(labels_from) if labels_from else nullcontext() as other:
+        finish = None if other is None else partial(carry_labels, other=other)
+        if len(traces) == 1:
+            import_run(traces[0], out, extras, force, finish)
+        else:
+            import_merged(traces, out, extras, force, align, finish)
     with _opened(out) as store:
         _print(summary(store)) if json else terminal.show_import(terminal.console(), summary(store))
 
@@ -190,6 +211,9 @@ def _opened(trace: Path) -> Generator[Store]:
     store = open_run(cached_run(trace, Extras()))
     try:
         yield store
+    except duckdb.Error as fault:  # a bad block shows only once it is read
+        what = str(fault).splitlines()[0][:160]
+        raise InputError(f"{store.path} is damaged ({what}): remove it and import the trace again.") from None
     finally:
         store.close()
 

@@ -1,6 +1,6 @@
 -- The data model of a run file. One DuckDB file holds one run.
 -- Times are integer nanoseconds on the clock of the row's process (table `clock`).
--- Times are never NULL in a finished run: ingest/clean.sql leaves out and counts rows without them.
+-- Times are never NULL in a finished run: ingest/clean.py leaves out and counts rows without them.
 
 CREATE TYPE activity AS ENUM ('kernel', 'memcpy', 'memset');
 
@@ -21,13 +21,16 @@ COMMENT ON COLUMN process.process IS 'Id of the process within this run.';
 COMMENT ON COLUMN process.pid IS 'System process id as recorded.';
 COMMENT ON COLUMN process.clock IS 'Clock of all times of this process.';
 
-CREATE TABLE device (device INTEGER NOT NULL, name VARCHAR, sm_count INTEGER, memory_bandwidth BIGINT, l2_bytes BIGINT);
+CREATE TABLE device (
+    device INTEGER NOT NULL, name VARCHAR, sm_count INTEGER, memory_bandwidth BIGINT, l2_bytes BIGINT, identity VARCHAR
+);
 COMMENT ON TABLE device IS 'GPUs seen by the run.';
 COMMENT ON COLUMN device.device IS 'Ordinal of the GPU in the machine where the trace maps it, else the CUDA ordinal.';
 COMMENT ON COLUMN device.name IS 'Product name.';
 COMMENT ON COLUMN device.sm_count IS 'Number of streaming multiprocessors.';
 COMMENT ON COLUMN device.memory_bandwidth IS 'Nominal memory bandwidth, bytes per second.';
 COMMENT ON COLUMN device.l2_bytes IS 'Size of the L2 cache, bytes.';
+COMMENT ON COLUMN device.identity IS 'What tells one GPU from another across files: kind (uuid, bus, ordinal) and a hash of it, NULL where nothing is recorded.';
 
 CREATE TABLE name (name_id BIGINT NOT NULL, text VARCHAR NOT NULL);
 COMMENT ON TABLE name IS 'Names of ops, API calls and ranges, as recorded; untrusted text.';
@@ -165,6 +168,11 @@ COMMENT ON COLUMN op_cost.bytes_read IS 'Bytes read from device memory.';
 COMMENT ON COLUMN op_cost.bytes_written IS 'Bytes written to device memory.';
 COMMENT ON COLUMN op_cost.flops IS 'Floating-point operations.';
 COMMENT ON COLUMN op_cost.source IS 'Who says so: counted, measured, quoted.';
+
+CREATE TABLE carried_label (op_id BIGINT NOT NULL, path VARCHAR[] NOT NULL);
+COMMENT ON TABLE carried_label IS 'Range paths carried over from an annotated trace of the same program (import --labels-from).';
+COMMENT ON COLUMN carried_label.op_id IS 'Op of this run that was aligned with a labelled op of the other trace.';
+COMMENT ON COLUMN carried_label.path IS 'Range names around the other op, outermost first.';
 
 CREATE TABLE counter (time_ns BIGINT NOT NULL, device INTEGER, name VARCHAR NOT NULL, value DOUBLE NOT NULL);
 COMMENT ON TABLE counter IS 'Values sampled during the run: clocks, power, temperature.';

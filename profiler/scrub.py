@@ -16,13 +16,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from stepprof.profiler.errors import InputError
-from stepprof.profiler.ingest.formats import KINETO_JSON, NSYS_SQLITE, RUN_FILE, opened
+from stepprof.profiler.ingest.formats import KINETO_JSON, NSYS_CAPTURE, NSYS_REPORT, NSYS_SQLITE, RUN_FILE, opened
 from stepprof.profiler.scrub_kineto import scrub_kineto
 from stepprof.profiler.scrub_nsys import scrub_nsys
 from stepprof.profiler.scrub_run import scrub_run
 
 SCRUBBERS: dict[str, Callable[[Path, Path, Callable[[str], str]], list[str]]] = {
-    NSYS_SQLITE: scrub_nsys, KINETO_JSON: scrub_kineto, RUN_FILE: scrub_run,
+    NSYS_SQLITE: scrub_nsys, NSYS_REPORT: scrub_nsys, NSYS_CAPTURE: scrub_nsys,
+    KINETO_JSON: scrub_kineto, RUN_FILE: scrub_run,
 }  # fmt: skip
 PATTERNS = (
     (re.compile(r"\b[\w.+-]+@[\w-]+(\.[\w-]+)+\b"), "<email>"),
@@ -40,7 +41,7 @@ def scrub(trace: Path, out: Path, force: bool = False) -> list[str]:
         raise InputError(f"{out} exists already: choose another -o" + (" or pass --force." if not force else "."))
     with opened(trace) as source:
         if source.format not in SCRUBBERS:
-            raise InputError(f"{trace} is a record file: import it first, then scrub the run file.")
+            raise InputError(f"{trace} cannot be scrubbed as it is: import it first, then scrub the run file.")
         beside = _beside(out)
         try:
             removed = SCRUBBERS[source.format](source.path, beside, clean_text)

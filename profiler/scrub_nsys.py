@@ -11,6 +11,7 @@ from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.nsys_tables import BIG, SMALL, RawTable
 
 LEFT_OUT = {"TARGET_INFO_SESSION_START_TIME"}  # when the capture was made
+LEFT_OUT_COLUMNS = {"uuid", "busLocation"}  # which GPU it was
 TEXT_IDS = ("nameId", "demangledName", "shortName", "textId", "jsonTextId")
 TEXTS = {"NVTX_EVENTS": ("text", "jsonText")}
 KEPT_META = "('EXPORT_PRODUCT_VERSION', 'EXPORT_SCHEMA_VERSION')"
@@ -47,7 +48,7 @@ def _copy(con: sqlite3.Connection) -> Iterator[str]:
             (count,) = con.execute(f'SELECT count(*) FROM main."{name}"').fetchone()
             yield f"table {name} ({count} rows)"
         elif name != "StringIds":
-            kept = [column for column in columns[name] if column in table.columns]
+            kept = [column for column in columns[name] if column in table.columns and column not in LEFT_OUT_COLUMNS]
             _copy_table(con, name, kept)
             if lost := [column for column in columns[name] if column not in kept]:
                 yield f"columns of {name}: {', '.join(lost)}"

@@ -51,5 +51,6 @@ def _facts(store: Store) -> list[str]:
         store.con.execute(f"DELETE FROM {table} WHERE key IN (SELECT unnest(?::VARCHAR[]))", [lost])
         removed += [f"{table} {key}" for key in sorted(lost)]
     store.con.execute("UPDATE process SET pid = NULL")
+    store.con.execute("UPDATE device SET identity = NULL")
     store.con.execute("UPDATE clock SET epoch_ns = NULL")
-    return [*removed, "process ids", "the time of day"]
+    return [*removed, "process ids", "which GPUs they were", "the time of day"]

@@ -26,7 +26,7 @@ from stepprof.profiler.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd  # imported by DuckDB when a frame is asked for; a third of a second
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SCHEMA = Path(__file__).with_name("schema.sql")
 MEMORY_LIMIT = "256MB"
 
@@ -45,8 +45,8 @@ class Store:
 
     def value(self, sql: str, *params: Any) -> Any:
         """First column of the first row, None where there is no row."""
-        row = self.con.execute(sql, list(params)).fetchone()
-        return None if row is None else row[0]
+        rows = self.rows(sql, *params)  # all of them: a result left unfinished bars other work
+        return rows[0][0] if rows else None
 
     def arrays(self, sql: str, *params: Any) -> dict[str, np.ndarray]:
         """A query as numpy arrays by column name."""
@@ -83,6 +83,8 @@ def create(path: Path, force: bool = False) -> Generator[Store]:
     """
     if path.exists() and not force:
         raise InputError(f"{path} exists already: choose another -o or pass --force.")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} cannot be written (it is no regular file): choose another -o.")
     partial = _partial_path(path)
     store = Store(_connect(partial, read_only=False), path)
     try:

@@ -41,6 +41,8 @@ def _data(name: str) -> str:
 
 
 def _read_user(path: Path) -> str:
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is not a regular file; name a TOML file")
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

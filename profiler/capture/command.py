@@ -141,7 +141,7 @@ def _backend(options: CaptureOptions, machine: Machine) -> Literal["cupti", "nsy
         return "marks"
     check_gpu(machine)
     if options.backend == "nsys":
-        nsys.find_nsys()
+        nsys.nsys_here()
         return "nsys"
     if options.backend == "auto":
         chosen, why = nsys.picked_instead() if find_cupti(machine) is None else ("cupti", "a GPU and CUPTI are here")

@@ -1,4 +1,4 @@
-"""The nsys backend: Nsight Systems in node mode, judged by the report it leaves, converted and imported.
+"""The nsys backend: Nsight Systems in node mode, judged by the report it leaves, imported.
 
     recording = record(command, folder, window)
 
@@ -9,17 +9,15 @@ code says little (a duration that ends is 143, a range that never came 0): the r
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from stepprof.profiler.capture.build import toolkits
 from stepprof.profiler.capture.cupti import Recording
 from stepprof.profiler.capture.program import run_program
 from stepprof.profiler.capture.window import Window
 from stepprof.profiler.errors import InputError, UsageError
+from stepprof.profiler.ingest.nsys_tools import find_nsys
 
 WISHES = (
     ("--cuda-graph-trace", "node"),  # without it the kernels of graphs are hidden
@@ -31,43 +29,32 @@ WISHES = (
 KILLED_BY_DURATION = 143
 
 
-def find_nsys() -> str:
+def nsys_here() -> str:
     """The nsys to use; InputError where there is none."""
-    for path in _candidates():
-        if shutil.which(path):
-            return path
-    raise InputError("nsys is not found: install Nsight Systems, put it on PATH, or use --backend cupti.")
+    found = [os.environ["NSYS"]] if os.environ.get("NSYS") else [str(path) for path in find_nsys()]
+    if not found:
+        raise InputError("nsys is not found: install Nsight Systems, put it on PATH, or use --backend cupti.")
+    return found[0]
 
 
 def picked_instead() -> tuple[Literal["cupti", "nsys"], str]:
     """What `auto` uses where no libcupti is found on this machine."""
     try:
-        return "nsys", f"no libcupti is found here, {find_nsys()} is"
+        return "nsys", f"no libcupti is found here, {nsys_here()} is"
     except InputError:
         return "cupti", "no libcupti is found here, but the program may bring one (torch does)"
 
 
 def record(command: list[str], folder: Path, window: Window) -> Recording:
-    """Run the program under nsys; the report as SQLite is the trace."""
-    nsys = find_nsys()
+    """Run the program under nsys; its report is the trace, converted when it is imported."""
+    nsys = nsys_here()
     report = folder / "report"
     code = run_program([nsys, "profile", *_switches(nsys, window), "-f", "true", "-o", str(report), "--", *command], {})
-    made = report.with_suffix(".nsys-rep")
-    if not made.exists():
-        _explain(folder, code)
-    export = folder / "report.sqlite"
-    done = subprocess.run(
-        [nsys, "export", "-t", "sqlite", "-f", "true", "-o", str(export), str(made)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if not export.exists():
-        raise InputError(
-            f"nsys export made no SQLite file ({_last_line(done.stderr or done.stdout)}): check the installation."
-        )
     ended = window.duration_s > 0 and code == KILLED_BY_DURATION
-    return Recording(0 if ended else code, export)
+    for made in (report.with_suffix(".nsys-rep"), report.with_suffix(".qdstrm")):
+        if made.exists():
+            return Recording(0 if ended else code, made)
+    raise InputError(f"nsys left no report (exit code {code}): see its messages above, or use --backend cupti.")
 
 
 def _switches(nsys: str, window: Window) -> list[str]:
@@ -87,26 +74,3 @@ def _window(window: Window) -> list[str]:
         raise UsageError("--steps and --range need --backend cupti: nsys takes --delay and --duration.")
     times = (("--delay", window.delay_s), ("--duration", window.duration_s))
     return [f"{name}={round(seconds)}" for name, seconds in times if seconds > 0]
-
-
-def _explain(folder: Path, code: int) -> None:
-    if list(folder.glob("*.qdstrm")):
-        raise InputError(
-            "nsys left a .qdstrm file it could not convert (its importer lacks a library): "
-            "install the full Nsight Systems package."
-        )
-    raise InputError(f"nsys left no report (exit code {code}): see its messages above, or use --backend cupti.")
-
-
-def _candidates() -> Iterator[str]:
-    if given := os.environ.get("NSYS"):
-        yield given
-    yield "nsys"
-    for root in (Path("/opt/nvidia/nsight-systems"), *toolkits()):
-        for path in sorted(root.glob("*/bin/nsys"), reverse=True) + sorted(root.glob("nsight-systems*/bin/nsys")):
-            yield str(path)
-
-
-def _last_line(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return (lines or ["no message"])[-1][:160]

@@ -25,6 +25,7 @@ import stepprof
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.formats import is_run_file
 from stepprof.profiler.ingest.importer import Extras, content_hash, import_run
+from stepprof.profiler.ingest.side_file import side_bytes
 from stepprof.profiler.store import SCHEMA, SCHEMA_VERSION, open_run
 
 DEFAULT_BYTES = 2 << 30
@@ -69,10 +70,7 @@ def _extras_parts(extras: Extras) -> Iterator[str]:
 
 
 def _extra_hash(path: Path) -> str:
-    try:
-        return content_hash(path)
-    except OSError as fault:
-        raise InputError(f"{path} cannot be read ({fault.strerror}): check the path.") from None
+    return hashlib.blake2b(side_bytes(path), digest_size=20).hexdigest()
 
 
 @functools.cache

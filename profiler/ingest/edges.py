@@ -11,13 +11,12 @@ Not covered: edges of child graphs as seen from outside.
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pyarrow as pa
 
 from stepprof.profiler.errors import InputError
-from stepprof.profiler.ingest.formats import GZIP_MAGIC
+from stepprof.profiler.ingest.side_file import side_bytes
 from stepprof.profiler.store import Store
 
 KINDS = ("full", "programmatic")
@@ -58,14 +57,21 @@ def _parse_line(words: list[str], origins: dict[int, int], edges: list[tuple[int
     if not words or words[0].startswith("#"):
         return
     if words[0] == "N":
-        node, origin = int(words[2]), int(words[3])
+        node, origin = _node(words[2]), _node(words[3])
         if origin and origin != node:
             origins[node] = origin
     elif words[0] == "E":
         kind = words[4] if len(words) > 4 else "full"
-        edges.append((int(words[2]), int(words[3]), KINDS[KINDS.index(kind)]))
+        edges.append((_node(words[2]), _node(words[3]), KINDS[KINDS.index(kind)]))
     else:
         raise ValueError(words[0])
+
+
+def _node(word: str) -> int:
+    number = int(word)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(word)
+    return number
 
 
 def _origin(node: int, origins: dict[int, int]) -> int:
@@ -78,8 +84,6 @@ def _origin(node: int, origins: dict[int, int]) -> int:
 
 def _lines(path: Path) -> list[str]:
     try:
-        data = path.read_bytes()
-        text = gzip.decompress(data) if data.startswith(GZIP_MAGIC) else data
-        return text.decode().splitlines()
-    except (OSError, EOFError, ValueError) as fault:
+        return side_bytes(path).decode().splitlines()
+    except UnicodeDecodeError as fault:
         raise InputError(f"{path} cannot be read as an edge file ({fault}): check the path.") from None

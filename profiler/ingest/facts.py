@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.side_file import side_bytes
 from stepprof.profiler.store import Store
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -86,8 +87,4 @@ def _decode(path: Path, number: int, line: bytes, kind: type[T]) -> T:
 
 
 def _lines(path: Path) -> list[tuple[int, bytes]]:
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as fault:
-        raise InputError(f"{path} cannot be read ({fault.strerror}): check the path.") from None
-    return [(n, line) for n, line in enumerate(lines, 1) if line.strip()]
+    return [(n, line) for n, line in enumerate(side_bytes(path).splitlines(), 1) if line.strip()]

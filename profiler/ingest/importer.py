@@ -6,7 +6,9 @@ A source is opened read-only; the run file appears whole or not at all.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,20 +18,39 @@ import duckdb
 import pyarrow as pa
 
 from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.clean import clean
 from stepprof.profiler.ingest.cupti_records import load_records
 from stepprof.profiler.ingest.edges import load_edges
 from stepprof.profiler.ingest.facts import load_costs, load_facts
-from stepprof.profiler.ingest.formats import KINETO_JSON, NSYS_SQLITE, RECORDS, Source, opened
+from stepprof.profiler.ingest.formats import (
+    KINETO_JSON,
+    NSYS_CAPTURE,
+    NSYS_PARQUET,
+    NSYS_REPORT,
+    NSYS_SQLITE,
+    RECORDS,
+    Source,
+    opened,
+)
 from stepprof.profiler.ingest.kineto import load_kineto
 from stepprof.profiler.ingest.nsys_load import load_nsys
+from stepprof.profiler.ingest.parquet_reader import ParquetExport, parquet_files
 from stepprof.profiler.ingest.record_file import record_files
 from stepprof.profiler.ingest.sqlite_reader import SqliteExport, reason
 from stepprof.profiler.store import Store, create
 
-CLEAN_SQL = Path(__file__).with_name("clean.sql")
-TOOLS = {NSYS_SQLITE: "nsys", KINETO_JSON: "torch.profiler", RECORDS: "stepprof capture"}
+NSYS = (NSYS_SQLITE, NSYS_PARQUET, NSYS_REPORT, NSYS_CAPTURE)
+TOOLS = dict.fromkeys(NSYS, "nsys") | {KINETO_JSON: "torch.profiler", RECORDS: "stepprof capture"}
 # what a file that breaks off, or holds values that nothing can mean, raises while its rows are read
-DAMAGE = (duckdb.InvalidInputException, duckdb.DataError, duckdb.IntegrityError, pa.ArrowInvalid, adbc.Error, OSError)
+DAMAGE = (
+    duckdb.InvalidInputException,
+    duckdb.DataError,
+    duckdb.IntegrityError,
+    duckdb.OutOfMemoryException,
+    pa.ArrowException,
+    adbc.Error,
+    OSError,
+)
 
 
 @dataclass(frozen=True)
@@ -47,30 +68,34 @@ class Extras:
 
 
 def import_run(
-    trace: Path, out: Path, extras: Extras, force: bool = False, finish: Callable[[Store], None] | None = None
+    trace: Path, out: Path, extras: Extras, force: bool = False, finish: Callable[[Store], object] | None = None
 ) -> None:
     """Read a trace file into the run file `out`; InputError where either is at fault.
 
-    `finish` adds to the run what its maker knows, before the file appears.
+    `finish` may add to the run once its rows are there; where it raises, no run appears.
     """
-    if out.exists() and trace.exists() and out.samefile(trace):
-        raise InputError(f"{out} is the trace itself: choose another -o.")
+    refuse_own_output(trace, out)
     with opened(trace) as source, create(out, force) as store:
         if source.format not in TOOLS:
             raise InputError(f"{trace} is a run file already: use it as it is.")
         _identify(store, trace, source)
-        READERS[source.format](store, trace, source)
-        store.con.execute(CLEAN_SQL.read_text())
-        _add(store, extras)
+        _read(store, trace, source)
+        add_extras(store, extras)
         if finish is not None:
             finish(store)
 
 
+def refuse_own_output(trace: Path, out: Path) -> None:
+    """InputError where a run would replace the trace that it is read from."""
+    if out.exists() and trace.exists() and out.samefile(trace):
+        raise InputError(f"{out} is the trace itself: choose another -o.")
+
+
 def content_hash(path: Path) -> str:
-    """BLAKE2b of a file's bytes, hexadecimal; of a folder of record files, of their hashes."""
+    """BLAKE2b of a file's bytes, or of the names and bytes of a folder's tables or records, hexadecimal."""
     if path.is_dir():
-        parts = [content_hash(file) for file in record_files(path)]
-        return hashlib.blake2b("\n".join(parts).encode(), digest_size=20).hexdigest()
+        tables = [f"{file.name} {content_hash(file)}" for file in record_files(path) or parquet_files(path)]
+        return hashlib.blake2b(os.fsencode("\n".join(tables)), digest_size=20).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
 
@@ -93,20 +118,39 @@ def _identify(store: Store, trace: Path, source: Source) -> None:
     facts = {
         "format": source.format,
         "tool": TOOLS[source.format],
-        "source": trace.name,
+        "source": os.fsencode(trace.name).decode(errors="replace"),
         "source_hash": content_hash(trace),
     }
     store.con.executemany("INSERT INTO run VALUES (?, ?)", list(facts.items()))
 
 
-def _read_nsys(store: Store, trace: Path, source: Source) -> None:
-    export = SqliteExport(source.path, shown=trace)
+def _read(store: Store, trace: Path, source: Source) -> None:
+    """Fill the store; a file that turns out to be damaged is one sentence."""
     try:
-        load_nsys(export, store)
+        READERS[source.format](store, trace, source)
+        clean(store)
     except DAMAGE as fault:
-        raise InputError(f"{trace} is damaged ({reason(fault)}): run nsys export again.") from None
-    finally:
-        export.close()
+        if isinstance(fault, OSError) and fault.errno:
+            raise  # the system's fault, not the file's
+        raise InputError(f"{trace} is damaged ({reason(fault)}): export or record it again.") from None
+
+
+def _read_sqlite(store: Store, trace: Path, source: Source) -> None:
+    with closing(SqliteExport(source.path, shown=trace)) as export:
+        load_nsys(export, store)
+    pending = [side for side in ("-wal", "-journal") if _has_bytes(Path(f"{source.path}{side}"))]
+    store.warn("changes_pending", len(pending), f"Changes still in {trace.name}{''.join(pending)} were not read.")
+
+
+def _has_bytes(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size > 0
+    except OSError:  # the suffix can make a name too long
+        return False
+
+
+def _read_parquet(store: Store, trace: Path, source: Source) -> None:
+    load_nsys(ParquetExport(source.path), store)
 
 
 def _read_kineto(store: Store, trace: Path, source: Source) -> None:
@@ -114,13 +158,16 @@ def _read_kineto(store: Store, trace: Path, source: Source) -> None:
 
 
 def _read_records(store: Store, trace: Path, source: Source) -> None:
-    load_records(trace if trace.is_dir() else source.path, store)
+    load_records(source.path, store)
 
 
-READERS = {NSYS_SQLITE: _read_nsys, KINETO_JSON: _read_kineto, RECORDS: _read_records}
+READERS = dict.fromkeys(NSYS, _read_sqlite) | {
+    NSYS_PARQUET: _read_parquet, KINETO_JSON: _read_kineto, RECORDS: _read_records,
+}  # fmt: skip
 
 
-def _add(store: Store, extras: Extras) -> None:
+def add_extras(store: Store, extras: Extras) -> None:
+    """Read the files that add to a trace."""
     if extras.edges:
         load_edges(extras.edges, store)
     if extras.facts:

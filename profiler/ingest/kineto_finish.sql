@@ -12,8 +12,8 @@ FROM (
 
 INSERT INTO name SELECT name_id, text FROM names;
 
-INSERT INTO device
-SELECT id, nullif(any_value(name), ''), any_value(sms), NULL, NULL
+INSERT INTO device BY NAME
+SELECT id AS device, nullif(any_value(name), '') AS name, any_value(sms) AS sm_count
 FROM properties WHERE id IN (SELECT DISTINCT device FROM op) GROUP BY id;
 
 -- a wait names the stream and the call of the record it waits for: the record is known even without its own row

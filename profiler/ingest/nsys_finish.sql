@@ -6,8 +6,11 @@ INSERT INTO name
 SELECT id, CASE WHEN regexp_matches(text, '^cu[A-Z]|^cuda[A-Z]') THEN regexp_replace(text, '(_ptsz|_ptds|_v\d+)+$', '') ELSE text END
 FROM _string WHERE id IN (SELECT name_id FROM op UNION SELECT name_id FROM api);
 
+-- the GPU's own id as a hash: enough to tell whether two files mean one GPU; known where CUDA ordinals are mapped
 INSERT INTO device
-SELECT id, any_value(name), any_value(smCount), any_value(memoryBandwidth), any_value(l2CacheSize)
+SELECT id, any_value(name), any_value(smCount), any_value(memoryBandwidth), any_value(l2CacheSize),
+    CASE WHEN id IN (SELECT device FROM _device) THEN
+        coalesce('uuid ' || md5(min(nullif(uuid, ''))), 'bus ' || md5(min(nullif(busLocation, ''))), 'ordinal ' || id) END
 FROM raw_gpu WHERE id IN (SELECT DISTINCT device FROM op) GROUP BY id;
 
 INSERT INTO run SELECT 'tool_version', value FROM raw_meta WHERE name = 'EXPORT_PRODUCT_VERSION';

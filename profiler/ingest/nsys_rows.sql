@@ -2,14 +2,24 @@
 -- globalTid = machine << 48 | pid << 24 | tid; globalPid = the same with tid 0.
 -- The big tables (ops, API calls) go straight into `op` and `api`: nsys_tables.py.
 
-INSERT INTO clock SELECT 0, (SELECT min(utcEpochNs) FROM raw_session), 'session_start';
+-- the export's times count from the session's start, unless it was told to shift or normalise them
+INSERT INTO clock
+SELECT 0, epoch_ns, CASE WHEN epoch_ns IS NOT NULL THEN 'session_start' END
+FROM (
+    SELECT min(utcEpochNs) AS epoch_ns FROM raw_session WHERE NOT EXISTS (
+        FROM raw_meta WHERE name SIMILAR TO 'EXPORT_(PARAM_|CONFIG_)?TIME_(NORMALIZE|SHIFT)' AND value NOT IN ('', '0', 'false')
+    )
+);
 
 -- a CUDA ordinal is a process's own view; the machine's ordinal where the export maps it
 CREATE TEMP TABLE _device AS
 SELECT pid AS process, cudaId AS cuda_id, min(gpuId) AS device FROM raw_cuda_device WHERE gpuId IS NOT NULL GROUP BY ALL;
 
 CREATE TEMP TABLE _string AS
-SELECT id, any_value(value) AS text FROM raw_string WHERE id BETWEEN 0 AND 1099511627776 GROUP BY id;
+SELECT id, min(value) AS text, min(value) <> max(value) AS unsure FROM raw_string WHERE id BETWEEN 0 AND 1099511627776 GROUP BY id;
+INSERT INTO warning
+SELECT 'string_ambiguous', count(*), count(*) || ' ids stand for two strings in the file''s string table; the first by text is used.'
+FROM _string WHERE unsure HAVING count(*) > 0;
 
 -- names of ours have negative ids, range texts ids above those of the string table
 INSERT INTO name

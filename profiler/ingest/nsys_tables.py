@@ -89,7 +89,12 @@ SMALL = (
         ("contextId", "streamId", "correlationId", "globalPid", "eventId", "eventSyncId"),
     ),
     RawTable("raw_cuda_device", ("TARGET_INFO_CUDA_DEVICE",), ("gpuId", "cudaId", "pid")),
-    RawTable("raw_gpu", ("TARGET_INFO_GPU",), ("id", "smCount", "memoryBandwidth", "l2CacheSize"), ("name",)),
+    RawTable(
+        "raw_gpu",
+        ("TARGET_INFO_GPU",),
+        ("id", "smCount", "memoryBandwidth", "l2CacheSize"),
+        ("name", "uuid", "busLocation"),
+    ),
     RawTable("raw_session", ("TARGET_INFO_SESSION_START_TIME",), ("utcEpochNs",)),
     RawTable("raw_details", ("ANALYSIS_DETAILS",), ("duration", "stopTime")),
     RawTable("raw_meta", ("META_DATA_EXPORT", "EXPORT_META_DATA"), (), ("name", "value")),

@@ -28,8 +28,9 @@ SELECT uuid, CASE WHEN (SELECT max(views) = 1 AND count(DISTINCT id) = count(*) 
     THEN id ELSE row_number() OVER (ORDER BY uuid) - 1 END AS device FROM _gpu;
 CREATE TEMP TABLE _device AS
 SELECT DISTINCT process, id AS cuda_id, device FROM raw_device JOIN _numbered USING (uuid);
-INSERT INTO device
-SELECT n.device, any_value(t.text), any_value(sm_count), any_value(bandwidth), any_value(l2_bytes)
+INSERT INTO device BY NAME
+SELECT n.device, any_value(t.text) AS name, any_value(sm_count) AS sm_count, any_value(bandwidth) AS memory_bandwidth,
+    any_value(l2_bytes) AS l2_bytes, 'uuid ' || md5(any_value(uuid)) AS identity
 FROM raw_device r JOIN _numbered n USING (uuid) LEFT JOIN _text t ON t.process = r.process AND t.id = r.name
 GROUP BY n.device;
 

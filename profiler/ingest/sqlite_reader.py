@@ -4,11 +4,14 @@ SQLite keeps a type a value, Arrow a type a column. The fast way reads columns a
 they are; where a column turns out to hold other types than declared, or a text
 is no UTF-8, `guarded` reads again with every foreign number as NULL (later counted
 as invalid) and every text mended.
-Views are never read as tables: a view runs the author's SQL.
+Views, virtual tables, computed columns and indexes are never read: they run the author's
+SQL, or may differ from the table.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,13 +24,17 @@ from stepprof.profiler.errors import InputError
 
 MAGIC = b"SQLite format 3\x00"
 BATCH_ROWS = 16384
+# header fields: page size, change counter, number of pages, the change counter that number is valid for
+PLACES = ((16, 18), (24, 28), (28, 32), (92, 96))
+PREFIX = re.compile(r"^(INTERNAL: |INVALID_ARGUMENT: |IO: |\[SQLite\] |Failed to \w+ query: )+")
 
 
 class SqliteExport:
     """An open export; `tables` maps each table to its column names."""
 
     def __init__(self, path: Path, shown: Path | None = None) -> None:
-        uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+        refuse_cut_off(path, shown or path)
+        uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
         try:
             self.con = adbc.connect(uri)
             self.tables = self._tables()
@@ -37,7 +44,7 @@ class SqliteExport:
             ) from None
 
     def _tables(self) -> dict[str, list[str]]:
-        names = [str(n) for (n,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        names = [str(n) for (n,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")]
         return {n: [str(c) for (c,) in self._rows(f"SELECT name FROM pragma_table_info({_text(n)})")] for n in names}
 
     def _rows(self, sql: str) -> list[tuple[object, ...]]:
@@ -57,7 +64,7 @@ class SqliteExport:
         named = ", ".join(f"{cell} AS {_identifier(name)}" for cell, name in zip(cells, wanted, strict=True))
         with self.con.cursor() as cursor:
             cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
-            cursor.execute(f"SELECT {named} FROM {_identifier(table)}")
+            cursor.execute(f"SELECT {named} FROM {_identifier(table)} NOT INDEXED")
             reader = cursor.fetch_record_batch()
             try:
                 yield _decoded(reader) if guarded else reader
@@ -90,9 +97,19 @@ def _text_column(column: pa.Array) -> pa.Array:
     return pa.array([value.decode(errors="replace") for value in column.to_pylist()], pa.string())
 
 
+def refuse_cut_off(path: Path, shown: Path) -> None:
+    """Raise InputError where the file is shorter than its header says: SQLite would take its last page for empty."""
+    with path.open("rb") as file:
+        head = file.read(100)
+    size, changed, pages, valid_for = (int.from_bytes(head[a:b], "big") for a, b in PLACES)
+    whole, there = (65536 if size == 1 else size) * pages, path.stat().st_size
+    if changed == valid_for and there < whole:
+        raise InputError(f"{shown} is cut off ({there:,} of {whole:,} bytes): copy or export it again.")
+
+
 def reason(fault: BaseException) -> str:
     """The first line of a driver's complaint, without its prefix."""
-    return str(fault).splitlines()[0].removeprefix("INTERNAL: ")[:160]
+    return PREFIX.sub("", next(iter(str(fault).splitlines()), type(fault).__name__))[:160]
 
 
 def _identifier(name: str) -> str:

@@ -120,3 +120,9 @@ def test_names_of_all_grammars_label_no_op():
 
     assert marker_names(ranges, load_rules(), None) == {"step/0", "ProfilerStep#1"}
     assert marker_names(ranges, load_rules(), "^turn") == {"step/0", "ProfilerStep#1", "turn 1"}
+
+
+def test_ranges_before_the_zero_of_the_clock_mark_steps_too():
+    ranges = load_ranges(TraceBuilder().range("step/0", -50, -10).range("step/1", -40, -20).store(), load_rules())
+    ((_, patterns),) = [g for g in grammars(load_rules(), None) if g[0] == "stepprof"]
+    assert [marker.label for marker in marked(ranges, patterns)] == ["step/0"]

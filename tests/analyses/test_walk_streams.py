@@ -125,3 +125,24 @@ def test_all_first_nodes_of_a_graph_wait_for_its_streams_event():
     found = account(two_roots(trace.event_record(8, 1, at=(7, 8)).event_wait(7, 1, at=(9, 10))))
 
     assert waited_for(found)["s"] == waited_for(found)["r"] == ("p", "ordered")
+
+
+def test_a_copy_out_after_polling_follows_the_graph_that_was_polled_for():
+    """The host asks for an event until the graph is done, then copies on a stream of its own."""
+    trace = TraceBuilder().range("step/0", 0, 200).kernel("old", 0, 2, stream=9, call=(0, 1))
+    trace.graph_launch(call=(5, 8)).kernel("a", 20, 60, node=1).kernel("b", 60, 100, node=2)
+    trace.edge(1, 2).api("cudaEventQuery", 10, 12).api("cudaEventQuery", 50, 52).api("cudaEventQuery", 99, 102)
+    found = account(trace.memcpy("Device-to-Host", 120, 130, stream=9, call=(110, 112)))
+
+    # 2 old + 3 host + 15 launch + 40 a + 40 b + 2 sync + 8 host + 10 launch + 10 copy + 70 sync = 200
+    assert [name for name, *_ in on_path(found)][-3:] == ["a", "b", "[CUDA memcpy Device-to-Host]"]
+    assert gaps(found)[-4:] == [("sync", 100, 102), ("host", 102, 110), ("launch", 110, 120), ("sync", 130, 200)]
+
+
+def test_a_late_launch_follows_the_last_op_of_its_thread_even_if_no_wait_is_on_record():
+    """x's own stream ended at 30; y of the same thread ran until 70, x is called at 80: 10 host, no more."""
+    trace = TraceBuilder().range("step/0", 0, 200).kernel("w", 20, 30, call=(5, 6))
+    found = account(trace.kernel("y", 40, 70, stream=8, call=(8, 9)).kernel("x", 90, 100, call=(80, 82)))
+
+    assert on_path(found)[-2:] == [("y", 40, 70), ("x", 90, 100)]
+    assert ("host", 70, 80) in gaps(found)

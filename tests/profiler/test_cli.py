@@ -135,7 +135,7 @@ def test_breakdown_fits_one_screen(folder):
         ),
         (("breakdown", "text.txt"), 1, "text.txt is not a trace that stepprof reads"),
         (("breakdown", "empty"), 1, "empty is empty"),
-        (("breakdown", "."), 1, "not a regular file"),
+        (("breakdown", "."), 1, "is a folder without parquet files"),
         (("breakdown", "demo.duckdb", "--step", "99"), 2, "there is no step 99: this trace has steps 0 to 7."),
         (("breakdown", "demo.duckdb", "--steps", "9:3"), 2, "--steps 9:3 chooses nothing"),
         (("breakdown", "demo.duckdb", "--marker", "("), 2, "is not a regular expression"),

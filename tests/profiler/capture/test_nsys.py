@@ -16,7 +16,6 @@ echo "$@" >> {folder}/calls
 case "$1 $2" in
 "profile --help") echo "{help}"; exit 0;;
 esac
-if [ "$1" = export ]; then cp {folder}/demo.sqlite {folder}/report.sqlite; exit 0; fi
 {profile}
 """
 NEW = "--cuda-graph-trace= --sample= --cpuctxsw= --resolve-symbols= --stats= --cuda-event-trace="
@@ -66,12 +65,17 @@ def test_the_report_decides_and_the_programs_code_is_passed_on(fake, tmp_path, c
 
 @pytest.mark.parametrize(("profile", "sentence"), [
     ("exit 0", r"left no report \(exit code 0\)"),
-    ("touch {folder}/report.qdstrm; exit 0", r"\.qdstrm file it could not convert"),
+    ("echo no space; exit 1", r"left no report \(exit code 1\)"),
 ])  # fmt: skip
 def test_no_report_is_told(fake, tmp_path, profile, sentence):
     fake(profile)
     with pytest.raises(InputError, match=sentence):
         nsys.record(["prog"], tmp_path, Window())
+
+
+def test_a_capture_that_nsys_did_not_import_is_taken_as_it_is(fake, tmp_path):
+    fake("touch {folder}/report.qdstrm; exit 0")
+    assert nsys.record(["prog"], tmp_path, Window()).trace == tmp_path / "report.qdstrm"
 
 
 def test_too_old(fake, tmp_path):

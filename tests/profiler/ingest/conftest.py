@@ -1,4 +1,4 @@
-"""`imported`: an NsysExport written, imported and opened, as most tests of the ingest need it."""
+"""`imported`: an NsysExport written, imported and opened. `stepprof`: the command line, called in this process."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from stepprof.profiler.ingest.importer import Extras, import_run
 from stepprof.profiler.store import Store, open_run
+from tests.profiler.ingest.commands import Stepprof
 from tests.trace_builder import NsysExport
 
 
@@ -22,3 +23,11 @@ def imported(tmp_path: Path):
     yield run
     for store in stores:
         store.close()
+
+
+@pytest.fixture
+def stepprof(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Stepprof:
+    """Call a command on a trace; asserts that it leaves no traceback, change or file behind."""
+    return Stepprof(tmp_path_factory.mktemp("stepprof"), monkeypatch, capsys)

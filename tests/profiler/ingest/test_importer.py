@@ -193,7 +193,7 @@ def test_what_is_no_trace(content: bytes, tmp_path: Path):
 
 def test_an_absent_file_and_a_folder(tmp_path: Path):
     assert "absent cannot be read" in import_fault(tmp_path / "absent", tmp_path / "run.duckdb")
-    assert "is not a regular file" in import_fault(tmp_path, tmp_path / "run.duckdb")
+    assert "is a folder without parquet files" in import_fault(tmp_path, tmp_path / "run.duckdb")
 
 
 def test_the_trace_is_never_the_output(tmp_path: Path):
