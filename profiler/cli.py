@@ -21,8 +21,12 @@ from stepprof.analyses.attribution import Attribution, Question, attribute
 from stepprof.analyses.breakdown import breakdown
 from stepprof.analyses.breakdown_result import By
 from stepprof.analyses.carried_labels import carry_labels
+from stepprof.analyses.markers import grammars
 from stepprof.analyses.role_table import role_table
+from stepprof.analyses.rules import load_rules
 from stepprof.analyses.selection import chosen_steps
+from stepprof.profiler.audit import audit, audit_document
+from stepprof.profiler.capture import command as recording
 from stepprof.profiler.demo import demo_run
 from stepprof.profiler.errors import InputError, StepprofError, UsageError
 from stepprof.profiler.ingest.cache import cached_run
@@ -30,6 +34,7 @@ from stepprof.profiler.ingest.importer import Extras, import_run, summary
 from stepprof.profiler.ingest.merge import import_merged
 from stepprof.profiler.report import document, terminal
 from stepprof.profiler.runtime_command import PASS_ON, start_runtime
+from stepprof.profiler.scrub import scrub
 from stepprof.profiler.store import Store, open_run
 
 app = typer.Typer(
@@ -51,6 +56,38 @@ Rules = Annotated[Path | None, typer.Option(help="TOML file with your own role, 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 StepNumber = Annotated[int | None, typer.Option(help="Only the step with this index.")]
 StepSlice = Annotated[str | None, typer.Option(help="Only steps A:B, B not included.")]
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def capture(
+    command: recording.Command = None,
+    out: recording.Out = Path("run.duckdb"),
+    backend: recording.BackendOption = "auto",
+    control: recording.ControlOption = "before",
+    no_control: recording.NoControl = False,
+    steps: recording.Steps = None,
+    range_: recording.Range = None,
+    delay: recording.Delay = 0,
+    duration: recording.Duration = 0,
+    marker: recording.StepMarker = None,
+    env_prefix: recording.EnvPrefix = None,
+    arm: recording.Arm = "",
+    keep_records: recording.KeepRecords = False,
+    force: recording.Force = False,
+) -> None:
+    """Record a program, and an untraced control beside it, into one run file."""
+    if not command:
+        raise UsageError("no program is given: stepprof capture -o RUN.duckdb -- python decode.py")
+    window = recording.Window(steps, range_, delay, duration, marker)
+    chosen = "none" if no_control else control
+    options = recording.CaptureOptions(
+        command, out, backend, chosen, window, tuple(env_prefix or ()), arm, force, keep_records
+    )
+    marks = [(name, [pattern for pattern, _ in found]) for name, found in grammars(load_rules(), marker)]
+    done = recording.capture(options, marks)
+    with _opened(out) as store:
+        terminal.show_capture(terminal.console(stderr=True), summary(store), done)
+    raise typer.Exit(done.code)
 
 
 @app.command("import")
@@ -133,6 +170,24 @@ def roles(trace: Trace, marker: Marker = None, method: Method = None, rules: Rul
             terminal.show_roles(terminal.console(), _source(store), rows)
 
 
+@app.command("audit")
+def audit_(json: Json = False) -> None:
+    """Tell what this host lets one- and two-card decode do; reads, never sets, needs neither GPU nor root."""
+    facts = audit()
+    _print(audit_document(facts)) if json else terminal.show_audit(terminal.console(), facts)
+
+
+@app.command("scrub")
+def scrub_(
+    trace: Annotated[Path, typer.Argument(help="An nsys SQLite export, a torch.profiler trace or a run file.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The copy to write.")],
+    force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
+) -> None:
+    """Copy a trace without what tells about the machine and its user; list what was left out."""
+    for line in scrub(trace, out, force):
+        terminal.console().print(terminal.plain(f"removed {line}"))
+
+
 @app.command()
 def demo() -> None:
     """Run the main job on a real capture of two H200s that comes with stepprof."""
@@ -194,7 +249,7 @@ def main() -> None:
     """Run the command line; every fault a user can meet ends in one sentence."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` blocks clean up
     try:
-        app()
+        app(args=recording.spelled(sys.argv[1:]))
     except StepprofError as fault:
         sys.stderr.write(f"stepprof: {terminal.clean(str(fault))}\n")
         sys.exit(fault.exit_code)

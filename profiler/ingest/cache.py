@@ -43,7 +43,7 @@ def cached_run(trace: Path, extras: Extras) -> Path:
             raise InputError(f"{trace} is a run file: edges, facts and costs are given at its import.")
         return trace
     limit = _limit()
-    folder = _folder()
+    folder = cache_folder()
     run = folder / f"{_key(trace, extras)}.duckdb"
     if _usable(run):
         os.utime(run)
@@ -90,7 +90,7 @@ def _limit() -> int:
     return int(text)
 
 
-def _folder() -> Path:
+def cache_folder() -> Path:
     """The cache folder if it can be written, else a temporary one."""
     try:
         folder = _wanted_folder()

@@ -3,7 +3,7 @@
     with opened(path) as source: source.format, source.path
 
 gzip is taken off into a temporary file, and an nsys report is exported into one; both are
-gone with the block. A folder is an nsys parquetdir export.
+gone with the block. A folder is an nsys parquetdir export or holds the records of a capture.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from stepprof.profiler.ingest.gunzip import unpacked_file
 from stepprof.profiler.ingest.gzip_stream import GZIP_MAGIC
 from stepprof.profiler.ingest.nsys_convert import CAPTURE_MAGIC, REPORT_MAGIC, exported
 from stepprof.profiler.ingest.parquet_reader import parquet_files, readable_tables
+from stepprof.profiler.ingest.record_file import record_files
+from stepprof.profiler.ingest.record_rows import MAGIC as RECORDS_MAGIC
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 DUCKDB_MAGIC = b"DUCK"  # at byte 8
-RUN_FILE, NSYS_SQLITE, KINETO_JSON = "run", "nsys-sqlite", "kineto-json"
+RUN_FILE, NSYS_SQLITE, KINETO_JSON, RECORDS = "run", "nsys-sqlite", "kineto-json", "stepprof-records"
 NSYS_PARQUET, NSYS_REPORT, NSYS_CAPTURE = "nsys-parquetdir", "nsys-rep", "nsys-qdstrm"
 READABLE = (
     "an nsys export (.sqlite, .sqlite.gz, a parquetdir folder) or report (.nsys-rep), "
-    "a torch.profiler trace (.json, .json.gz) or a run file (.duckdb)"
+    "a torch.profiler trace (.json, .json.gz), records of stepprof capture (.steprec, or a folder of them) "
+    "or a run file (.duckdb)"
 )
 HEAD_BYTES = 4096
 # what people hand over by mistake, with what to do about it
@@ -87,6 +90,8 @@ def _plain(form: str, path: Path, shown: Path) -> Generator[Source]:
 
 def _folder_format(folder: Path) -> str:
     try:
+        if record_files(folder):
+            return RECORDS
         files = parquet_files(folder)
     except OSError as fault:
         raise InputError(f"{folder} cannot be read ({fault.strerror}): check the path.") from None
@@ -107,6 +112,8 @@ def _format(path: Path, head: bytes) -> str:
         return RUN_FILE
     if head.startswith(REPORT_MAGIC):
         return NSYS_REPORT
+    if head.startswith(RECORDS_MAGIC):
+        return RECORDS
     if CAPTURE_MAGIC in head[:64]:
         return NSYS_CAPTURE
     text = head.translate(None, b"\xef\xbb\xbf\xff\xfe\0").lstrip()  # without byte order marks, UTF-16 as ASCII

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.clean import clean
+from stepprof.profiler.ingest.cupti_records import load_records
 from stepprof.profiler.ingest.edges import load_edges
 from stepprof.profiler.ingest.facts import load_costs, load_facts
 from stepprof.profiler.ingest.formats import (
@@ -27,17 +28,19 @@ from stepprof.profiler.ingest.formats import (
     NSYS_PARQUET,
     NSYS_REPORT,
     NSYS_SQLITE,
+    RECORDS,
     Source,
     opened,
 )
 from stepprof.profiler.ingest.kineto import load_kineto
 from stepprof.profiler.ingest.nsys_load import load_nsys
 from stepprof.profiler.ingest.parquet_reader import ParquetExport, parquet_files
+from stepprof.profiler.ingest.record_file import record_files
 from stepprof.profiler.ingest.sqlite_reader import SqliteExport, reason
 from stepprof.profiler.store import Store, create
 
 NSYS = (NSYS_SQLITE, NSYS_PARQUET, NSYS_REPORT, NSYS_CAPTURE)
-TOOLS = dict.fromkeys(NSYS, "nsys") | {KINETO_JSON: "torch.profiler"}
+TOOLS = dict.fromkeys(NSYS, "nsys") | {KINETO_JSON: "torch.profiler", RECORDS: "stepprof capture"}
 # what a file that breaks off, or holds values that nothing can mean, raises while its rows are read
 DAMAGE = (
     duckdb.InvalidInputException,
@@ -89,9 +92,9 @@ def refuse_own_output(trace: Path, out: Path) -> None:
 
 
 def content_hash(path: Path) -> str:
-    """BLAKE2b of a file's bytes, or of the names and bytes of a folder's tables, hexadecimal."""
+    """BLAKE2b of a file's bytes, or of the names and bytes of a folder's tables or records, hexadecimal."""
     if path.is_dir():
-        tables = [f"{file.name} {content_hash(file)}" for file in parquet_files(path)]
+        tables = [f"{file.name} {content_hash(file)}" for file in record_files(path) or parquet_files(path)]
         return hashlib.blake2b(os.fsencode("\n".join(tables)), digest_size=20).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
@@ -154,7 +157,13 @@ def _read_kineto(store: Store, trace: Path, source: Source) -> None:
     load_kineto(trace, store)
 
 
-READERS = dict.fromkeys(NSYS, _read_sqlite) | {NSYS_PARQUET: _read_parquet, KINETO_JSON: _read_kineto}
+def _read_records(store: Store, trace: Path, source: Source) -> None:
+    load_records(source.path, store)
+
+
+READERS = dict.fromkeys(NSYS, _read_sqlite) | {
+    NSYS_PARQUET: _read_parquet, KINETO_JSON: _read_kineto, RECORDS: _read_records,
+}  # fmt: skip
 
 
 def add_extras(store: Store, extras: Extras) -> None:

@@ -15,6 +15,8 @@ from stepprof.analyses.breakdown_result import Breakdown, Row
 from stepprof.analyses.role_table import NamedRole
 from stepprof.analyses.short_names import short_name
 from stepprof.analyses.steps import Steps
+from stepprof.profiler.audit_fact import Fact
+from stepprof.profiler.capture.command import Captured
 
 WIDTH = 80
 NARROW, WIDE = 20, 32  # columns of the key, with and without a bar
@@ -22,10 +24,12 @@ BAR = 10
 FULL_BAR = 0.4  # the share of wall that fills a bar
 
 
-def console() -> Console:
-    """Standard output; exactly 80 columns when it is no terminal."""
-    out = Console(highlight=False, soft_wrap=True)
-    return out if out.is_terminal else Console(highlight=False, soft_wrap=True, width=WIDTH, color_system=None)
+def console(stderr: bool = False) -> Console:
+    """Standard output (or error); exactly 80 columns when it is no terminal."""
+    out = Console(highlight=False, soft_wrap=True, stderr=stderr)
+    if out.is_terminal:
+        return out
+    return Console(highlight=False, soft_wrap=True, width=WIDTH, color_system=None, stderr=stderr)
 
 
 def show_import(out: Console, summary: dict[str, Any]) -> None:
@@ -39,6 +43,36 @@ def show_import(out: Console, summary: dict[str, Any]) -> None:
         f"{counts['api']:,} API calls,\n        {counts['range']:,} ranges, {counts['graph_launch']:,} graph launches"
     )
     show_warnings(out, summary["warnings"])
+
+
+def show_capture(out: Console, summary: dict[str, Any], done: Captured) -> None:
+    """What was recorded, and what recording it cost."""
+    show_import(out, summary)
+    if done.inflation is None:
+        out.print("tracing cost unknown (no untraced control was compared)")
+        return
+    cost = done.inflation
+    out.print(
+        f"tracing makes a step {cost.ratio:.3f} times as long as untraced "
+        f"({cost.low:.3f} to {cost.high:.3f});\nuntraced p50 {_ms(cost.control_p50_ns[0]):.3f} ms, "
+        f"traced {_ms(cost.traced_p50_ns):.3f} ms, {len(cost.control_ns)} untraced steps, measured"
+    )
+
+
+def show_audit(out: Console, facts: list[Fact]) -> None:
+    """Each fact with its meaning; what could not be seen last."""
+    for fact in (f for f in facts if f.value is not None):
+        where = f"{fact.name} [{fact.gpu}]" if fact.gpu else fact.name
+        out.print(Text(f"{where:30}{clean(fact.value or '')}"))
+        out.print(Text(f"    {clean(fact.meaning)} ({fact.source})"), style="dim")
+    for fact in (f for f in facts if f.value is None):
+        where = f"{fact.name} [{fact.gpu}]" if fact.gpu else fact.name
+        out.print(Text(f"not seen: {where} ({fact.source}): {clean(fact.meaning)}"))
+
+
+def plain(text: str) -> Text:
+    """A line of untrusted text as it is."""
+    return Text(clean(text))
 
 
 def show_steps(out: Console, source: str, steps: Steps, warnings: list[dict[str, Any]]) -> None:

@@ -1,0 +1,145 @@
+"""The untraced control: how long the same steps take when nothing but their marks is recorded.
+
+    inflation = compare(step_times(store, grammars), [control_times])
+
+A step's time is the length of its marker, or, where steps overlap their marks (the marker only
+enqueues), the time from one marker to the next; one measure for both runs. The ratio is of medians;
+its interval covers what chance among the steps of these runs explains, and the difference between a
+control before and one after where both were made. What differs from launch to launch it cannot cover.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from stepprof.profiler.store import Store
+
+Grammars = list[tuple[str, list[re.Pattern[str]]]]
+Measure = Literal["range", "period"]
+MOST_IN_PERIOD = 0.8  # a marker shorter than this share of the period does not hold its step
+DRAWS = 2000
+KEPT = 20_000  # step times of the control kept in the manifest
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Markers of one run by the grammar that found them; ns."""
+
+    grammar: str
+    start: Any
+    end: Any
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def measure(self) -> Measure:
+        """What of the markers is a step's time."""
+        periods = np.diff(self.start)
+        if len(periods) == 0 or np.median(self.end - self.start) >= MOST_IN_PERIOD * np.median(periods):
+            return "range"
+        return "period"
+
+    def values(self, measure: Measure) -> Any:
+        """One time a step."""
+        return np.diff(self.start) if measure == "period" else self.end - self.start
+
+
+@dataclass(frozen=True)
+class Inflation:
+    """Traced over untraced: ratio of medians with its 95 % interval."""
+
+    ratio: float
+    low: float
+    high: float
+    measure: Measure
+    traced_p50_ns: float
+    control_p50_ns: list[float]
+    control_ns: list[int]
+
+    @property
+    def manifest(self) -> dict[str, str]:
+        """As the run file keeps it; analyses read tracing_inflation."""
+        return {
+            "tracing_inflation": repr(self.ratio),
+            "tracing_inflation_low": repr(self.low),
+            "tracing_inflation_high": repr(self.high),
+            "step_measure": self.measure,
+            "traced_step_p50_ns": repr(self.traced_p50_ns),
+            "control_step_p50_ns": json.dumps(self.control_p50_ns),
+            "control_step_ns": json.dumps(self.control_ns[:KEPT]),
+        }
+
+
+def step_times(store: Store, grammars: Grammars) -> StepTimes | None:
+    """Markers of the first grammar found in the run, on the thread that has most of them."""
+    names = store.rows("SELECT DISTINCT text FROM range JOIN name USING (name_id)")
+    for grammar, patterns in grammars:
+        texts = [text for (text,) in names if any(pattern.search(text) for pattern in patterns)]
+        if texts:
+            return _times(store, grammar, texts)
+    return None
+
+
+def inside_ops(store: Store, times: StepTimes) -> StepTimes:
+    """Only the steps that were traced: those within the recorded window."""
+    first, last = store.rows("SELECT min(start_ns), max(end_ns) FROM op")[0]
+    if first is None:
+        return times
+    kept = (times.end > first) & (times.start < last)
+    return StepTimes(times.grammar, times.start[kept], times.end[kept])
+
+
+def compare(traced: StepTimes, controls: list[StepTimes]) -> Inflation | None:
+    """The ratio with its interval; None where a run has too few steps."""
+    measure = traced.measure
+    values = traced.values(measure)
+    untraced = [control.values(measure) for control in controls]
+    if min(map(len, [values, *untraced])) < 3:
+        return None
+    pooled = np.concatenate(untraced)
+    ratio = float(np.median(values) / np.median(pooled))
+    low, high = _interval(values, pooled)
+    each = [float(np.median(values) / np.median(one)) for one in untraced]
+    return Inflation(
+        ratio,
+        min(low, *each),
+        max(high, *each),
+        measure,
+        float(np.median(values)),
+        [float(np.median(one)) for one in untraced],
+        [int(value) for value in pooled],
+    )
+
+
+def _interval(values: Any, control: Any) -> tuple[float, float]:
+    """Bootstrap of the two medians."""
+    draw = np.random.default_rng(0)
+    ratios = [
+        np.median(draw.choice(values, len(values))) / np.median(draw.choice(control, len(control)))
+        for _ in range(DRAWS)
+    ]
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _times(store: Store, grammar: str, texts: list[str]) -> StepTimes:
+    rows = store.rows(
+        """
+        WITH marked AS (
+            SELECT process, thread, start_ns, end_ns FROM range JOIN name USING (name_id)
+            WHERE text IN (SELECT unnest(?::VARCHAR[])) AND NOT left_open
+        )
+        SELECT start_ns, end_ns FROM marked SEMI JOIN (
+            SELECT process, thread FROM marked GROUP BY ALL ORDER BY count(*) DESC, process, thread LIMIT 1
+        ) USING (process, thread) ORDER BY start_ns
+        """,
+        texts,
+    )
+    table = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    return StepTimes(grammar, table[:, 0], table[:, 1])

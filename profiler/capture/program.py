@@ -1,0 +1,67 @@
+"""Running the user's program: its output and its exit code are its own.
+
+    code = run_program(["python", "decode.py"], {"STEPPROF_MODE": "marks"})
+
+Ctrl-C reaches the program, which shares our terminal; we wait for it and keep what was recorded.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from stepprof.profiler.errors import InputError
+
+PATIENCE = 3  # Ctrl-C this often ends the program the hard way
+
+
+def check_command(command: list[str]) -> None:
+    """InputError where the program cannot be started."""
+    name = command[0]
+    if shutil.which(name):
+        return
+    if Path(name).is_file():
+        raise InputError(f"{name} is not executable: make it so, or put its interpreter in front of it.")
+    raise InputError(f"{name} is not found: check the command after --.")
+
+
+def run_program(command: list[str], added: dict[str, str], quiet: bool = False) -> int:
+    """Start it with these variables added, wait, return its code (128 + signal where one ended it).
+
+    `quiet` sends its standard output to standard error, for runs whose answer is not the user's.
+    """
+    try:
+        program = subprocess.Popen(command, env=os.environ | added, stdout=sys.stderr if quiet else None)
+    except OSError as fault:
+        raise InputError(f"{command[0]} cannot be started ({fault.strerror}): check the command after --.") from None
+    with _signals_to(program):
+        code = program.wait()
+    return 128 - code if code < 0 else code
+
+
+@contextmanager
+def _signals_to(program: subprocess.Popen[bytes]) -> Generator[None]:
+    interrupts = 0
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts >= PATIENCE:
+            program.kill()
+
+    def terminated(number: int, frame: FrameType | None) -> None:
+        program.terminate()
+
+    before = signal.signal(signal.SIGINT, interrupted), signal.signal(signal.SIGTERM, terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before[0])
+        signal.signal(signal.SIGTERM, before[1])

@@ -1,0 +1,81 @@
+"""The collector built once, and a faked machine with two GPUs (fake_gpu.cpp) to run it on."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from stepprof.profiler.capture import build
+from stepprof.profiler.errors import InputError
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Folders of the faked libraries and of the record files, and the program."""
+
+    folder: Path
+    collector: Path
+
+    @property
+    def program(self) -> str:
+        return str(self.folder / "program")
+
+    def environment(self, out: Path, mode: str = "ops", **more: object) -> dict[str, str]:
+        """What capture sets; `more` is what the fake shall do."""
+        paths = {"STEPPROF_OUT": str(out), "STEPPROF_MODE": mode, "NVTX_INJECTION64_PATH": str(self.collector)}
+        if mode == "ops":
+            paths["CUDA_INJECTION64_PATH"] = str(self.collector)
+        return {"LD_LIBRARY_PATH": str(self.folder), "PATH": os.environ["PATH"]} | paths | said(more)
+
+    def run(self, out: Path, mode: str = "ops", **more: object) -> subprocess.CompletedProcess[str]:
+        """The program with the collector loaded; its record files come into `out`."""
+        out.mkdir(exist_ok=True)
+        env = self.environment(out, mode, **more)
+        return subprocess.run([self.program], env=env, capture_output=True, text=True, timeout=60, check=False)
+
+
+def said(what: dict[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in what.items()}
+
+
+@pytest.fixture(scope="session")
+def collector(tmp_path_factory) -> Path:
+    """The collector, built by the product's own code into a cache of the tests."""
+    try:
+        build.headers()
+        build.compiler()
+    except InputError as fault:
+        pytest.skip(str(fault))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STEPPROF_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return build.collector()
+
+
+@pytest.fixture(scope="session")
+def machine(tmp_path_factory, collector) -> Machine:
+    """The faked driver, CUPTI and program."""
+    folder = tmp_path_factory.mktemp("machine")
+    (folder / "builtin_types.h").touch()
+    flags = ["-std=c++17", "-O1", f"-I{folder}", *[f"-isystem{path}" for path in build.headers()]]
+    for macro, name, more in (
+        ("DRIVER", "libcuda.so.1", ["-shared", "-fPIC"]),
+        ("CUPTI", "libcupti.so.13", ["-shared", "-fPIC"]),
+        ("PROGRAM", "program", []),
+    ):
+        command = [
+            build.compiler(),
+            *flags,
+            *more,
+            f"-D{macro}",
+            str(HERE / "fake_gpu.cpp"),
+            "-o",
+            str(folder / name),
+            "-ldl",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    return Machine(folder, collector)

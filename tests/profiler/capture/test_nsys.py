@@ -1,0 +1,106 @@
+"""The nsys backend against a stand-in that behaves as measured: switches by version, reports, exit codes."""
+
+import gzip
+import json
+import shutil
+
+import pytest
+
+from stepprof.profiler.capture import nsys
+from stepprof.profiler.capture.window import Window
+from stepprof.profiler.demo import TRACE
+from stepprof.profiler.errors import InputError, UsageError
+
+FAKE = """#!/bin/sh
+echo "$@" >> {folder}/calls
+case "$1 $2" in
+"profile --help") echo "{help}"; exit 0;;
+esac
+{profile}
+"""
+NEW = "--cuda-graph-trace= --sample= --cpuctxsw= --resolve-symbols= --stats= --cuda-event-trace="
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """Put a stand-in for nsys in place; returns the calls it got."""
+    with gzip.open(TRACE) as packed, (tmp_path / "demo.sqlite").open("wb") as plain:
+        shutil.copyfileobj(packed, plain)
+
+    def make(profile="touch {folder}/report.nsys-rep; exit 0", help_text=NEW):
+        path = tmp_path / "nsys"
+        path.write_text(FAKE.format(folder=tmp_path, help=help_text, profile=profile.format(folder=tmp_path)))
+        path.chmod(0o755)
+        monkeypatch.setenv("NSYS", str(path))
+
+    return make
+
+
+def calls(folder) -> list[str]:
+    return (folder / "calls").read_text().splitlines()
+
+
+def test_node_mode_and_the_switches_this_version_has(fake, tmp_path):
+    fake()
+    done = nsys.record(["prog", "--x"], tmp_path, Window(delay_s=2))
+    assert (done.code, done.made) == (0, True)
+    profile = calls(tmp_path)[1]
+    assert profile.startswith("profile -t cuda,nvtx --cuda-graph-trace=node --sample=none")
+    assert "--cuda-event-trace=false --delay=2" in profile and profile.endswith("-- prog --x")
+
+
+def test_a_switch_it_has_not_is_not_used(fake, tmp_path):
+    fake(help_text="--cuda-graph-trace= --sample=")
+    nsys.record(["prog"], tmp_path, Window())
+    assert "--cuda-event-trace" not in calls(tmp_path)[1] and "--stats" not in calls(tmp_path)[1]
+
+
+@pytest.mark.parametrize(("code", "window", "passed"), [
+    (7, Window(), 7), (143, Window(duration_s=1), 0), (143, Window(), 143),
+])  # fmt: skip
+def test_the_report_decides_and_the_programs_code_is_passed_on(fake, tmp_path, code, window, passed):
+    fake(f"touch {{folder}}/report.nsys-rep; exit {code}")
+    assert nsys.record(["prog"], tmp_path, window).code == passed
+
+
+@pytest.mark.parametrize(("profile", "sentence"), [
+    ("exit 0", r"left no report \(exit code 0\)"),
+    ("echo no space; exit 1", r"left no report \(exit code 1\)"),
+])  # fmt: skip
+def test_no_report_is_told(fake, tmp_path, profile, sentence):
+    fake(profile)
+    with pytest.raises(InputError, match=sentence):
+        nsys.record(["prog"], tmp_path, Window())
+
+
+def test_a_capture_that_nsys_did_not_import_is_taken_as_it_is(fake, tmp_path):
+    fake("touch {folder}/report.qdstrm; exit 0")
+    assert nsys.record(["prog"], tmp_path, Window()).trace == tmp_path / "report.qdstrm"
+
+
+def test_too_old(fake, tmp_path):
+    fake(help_text="--sample=")
+    with pytest.raises(InputError, match="too old to see inside CUDA graphs"):
+        nsys.record(["prog"], tmp_path, Window())
+
+
+def test_windows_that_only_the_collector_has(fake, tmp_path):
+    fake()
+    with pytest.raises(UsageError, match="need --backend cupti"):
+        nsys.record(["prog"], tmp_path, Window(steps="1:2"))
+
+
+def test_capture_imports_what_nsys_leaves(fake, tmp_path, monkeypatch, machine):
+    from stepprof.profiler.capture import command
+    from stepprof.profiler.capture.machine import Machine
+    from stepprof.profiler.store import open_run
+
+    monkeypatch.setattr(command, "this_machine", lambda: Machine(13000, 2))
+    monkeypatch.setattr(nsys, "record", lambda *_: nsys.Recording(0, tmp_path / "demo.sqlite"))
+    fake()
+    options = command.CaptureOptions(["true"], tmp_path / "r.duckdb", "nsys", "none")
+    assert command.capture(options, []).code == 0
+    store = open_run(tmp_path / "r.duckdb")
+    facts = dict(store.rows("FROM manifest"))
+    store.close()
+    assert (facts["backend"], json.loads(facts["command"])) == ("nsys", ["true"])
