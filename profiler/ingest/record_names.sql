@@ -34,4 +34,14 @@ SELECT n.device, any_value(t.text) AS name, any_value(sm_count) AS sm_count, any
 FROM raw_device r JOIN _numbered n USING (uuid) LEFT JOIN _text t ON t.process = r.process AND t.id = r.name
 GROUP BY n.device;
 
+-- graph nodes are numbered anew in each process: those of all but the one with most nodes get numbers of their own
+CREATE TEMP TABLE _shift AS
+SELECT process, (row_number() OVER (ORDER BY count(*) DESC, process) - 1) << 53 AS shift FROM raw_node GROUP BY process;
+UPDATE raw_node n SET node = node + shift, origin = CASE WHEN origin = 0 THEN 0 ELSE origin + shift END
+FROM _shift s WHERE s.process = n.process AND shift > 0;
+UPDATE raw_edge e SET from_node = from_node + shift, to_node = to_node + shift
+FROM _shift s WHERE s.process = e.process AND shift > 0;
+UPDATE raw_kernel k SET node = node + shift FROM _shift s WHERE s.process = k.process AND shift > 0 AND node <> 0;
+UPDATE raw_copy c SET node = node + shift FROM _shift s WHERE s.process = c.process AND shift > 0 AND node <> 0;
+
 INSERT INTO graph_node SELECT DISTINCT process, node, nullif(origin, 0), thread, time FROM raw_node;

@@ -202,6 +202,11 @@ def test_processes_are_merged(machine, tmp_path, imported):
     assert counts(store)["kernel"] == 9
     assert store.value("SELECT count(*) FROM device") == 2
     assert store.value("SELECT count(*) FROM graph_edge") == 6
+    ends = store.rows("SELECT process, count(DISTINCT from_node) FROM graph_edge GROUP BY 1")
+    assert [count for _, count in ends] == [3, 3]
+    assert store.value("SELECT count(DISTINCT origin_node) FROM op WHERE graph_node IS NOT NULL") == 8, "none is shared"
+    own = "SELECT count(*) FROM op ANTI JOIN graph_edge e ON e.process = op.process AND origin_node IN (from_node, to_node)"
+    assert store.value(f"{own} WHERE graph_node IS NOT NULL") == 0
 
 
 def test_forked_children_write_their_own_file(machine, tmp_path, imported):
