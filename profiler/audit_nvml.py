@@ -9,6 +9,7 @@ import pynvml
 
 from stepprof.profiler.audit_fact import Fact
 
+READ_INDEX = 0  # NVML_P2P_CAPS_INDEX_READ; pynvml's own constant is a tuple by mistake
 SOURCE = "NVML"
 P2P = {0: "yes", 1: "chipset does not support it", 2: "not supported by the GPUs", 3: "the topology forbids it",
        4: "disabled by a registry key", 5: "not supported"}  # fmt: skip
@@ -63,7 +64,7 @@ def _read(name: str, meaning: str, ask: Callable[[], str], gpu: str | None = Non
 def _peer(a: int, b: int, first: Any, second: Any) -> Fact:
     """Whether card a reads card b's memory."""
     meaning = "without peer access a sidecar call is staged through host memory"
-    ask = lambda: P2P.get(pynvml.nvmlDeviceGetP2PStatus(first, second, pynvml.NVML_P2P_CAPS_INDEX_READ), "unknown")  # noqa: E731
+    ask = lambda: P2P.get(pynvml.nvmlDeviceGetP2PStatus(first, second, READ_INDEX), "unknown")  # noqa: E731
     return _read(f"peer_access_{a}_{b}", meaning, ask, str(a))
 
 

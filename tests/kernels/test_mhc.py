@@ -29,7 +29,7 @@ def ended(place: Place, size: Size) -> tuple[torch.Tensor, torch.Tensor, torch.T
 def all_close(place: Place, got: tuple[torch.Tensor, ...], truth: tuple[torch.Tensor, ...], ulps: float = 2) -> None:
     """Each within two roundings."""
     for mine, true in zip(got, truth, strict=True):
-        place.close(mine, true, ulps=ulps, atol=2e-5)
+        place.close(mine, true, ulps=ulps, atol=1e-4)  # 8,192 products summed in another order
 
 
 @SIZES
