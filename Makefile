@@ -24,7 +24,7 @@ demo: setup ## show where a step of the sample capture goes
 	$(BIN)/stepprof demo
 
 test: lint ## the whole gate: lint, types, tests that need no GPU
-	$(BIN)/pytest -q -m 'not gpu'
+	$(BIN)/pytest -q -m 'not gpu' --numprocesses 2 --dist loadgroup
 
 lint: .venv/test-stamp ## ruff, format check, pyright
 	$(BIN)/ruff check
