@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,8 +79,11 @@ def import_run(
     with opened(trace) as source, create(out, force) as store:
         if source.format not in TOOLS:
             raise InputError(f"{trace} is a run file already: use it as it is.")
-        _identify(store, trace, source)
-        _read(store, trace, source)
+        with ThreadPoolExecutor(1) as beside:  # hashing lets go of the interpreter, so it costs a second core only
+            digest = beside.submit(content_hash, trace)
+            _identify(store, trace, source)
+            _read(store, trace, source)
+            store.con.execute("INSERT INTO run VALUES ('source_hash', ?)", [digest.result()])
         add_extras(store, extras)
         if finish is not None:
             finish(store)
@@ -119,7 +123,6 @@ def _identify(store: Store, trace: Path, source: Source) -> None:
         "format": source.format,
         "tool": TOOLS[source.format],
         "source": os.fsencode(trace.name).decode(errors="replace"),
-        "source_hash": content_hash(trace),
     }
     store.con.executemany("INSERT INTO run VALUES (?, ?)", list(facts.items()))
 
