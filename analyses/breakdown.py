@@ -228,9 +228,7 @@ def _left_out(found: Attribution, chosen: list[int]) -> list[dict[str, Any]]:
     lost = set(range(len(found.steps))) - set(found.steps.usable) - set(chosen)
     if not lost:
         return []
-    text = (
-        f"{len(lost)} of {len(found.steps)} steps are incomplete or without ops and were left out (see stepprof steps)."
-    )
+    text = f"{len(lost)} of {len(found.steps)} steps are warm-up, incomplete or without ops and were left out (see stepprof steps)."
     return [{"code": "steps_left_out", "count": len(lost), "text": text}]
 
 

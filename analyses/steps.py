@@ -55,7 +55,8 @@ class Steps:
         return [i for i, flags in enumerate(self.flags) if not set(flags) & LEFT_OUT]
 
 
-LEFT_OUT = {"no_ops", "incomplete", "launches_lost"}
+LEFT_OUT = {"no_ops", "incomplete", "launches_lost", "warm_up"}
+WARM_UP = 3  # times the median wall from which a leading step is compiling or capturing, not decoding
 
 
 def find_steps(
@@ -131,6 +132,7 @@ def make_steps(ops: Ops, grouping: Grouping) -> Steps:
     for i in grouping.incomplete:
         flags[i].append("incomplete")
     _flag_incomplete(windows.ops, flags)
+    _flag_warm_up(windows.end - windows.start, flags)
     return Steps(
         method=grouping.method,
         confidence=grouping.confidence,
@@ -146,6 +148,15 @@ def make_steps(ops: Ops, grouping: Grouping) -> Steps:
 def _clipped(count: int) -> list[dict[str, object]]:
     text = f"{count} ops reach over the edge of their step's window; only what lies inside is counted."
     return [{"code": "op_clipped", "count": count, "text": text}] if count else []
+
+
+def _flag_warm_up(wall: Ints, flags: list[list[str]]) -> None:
+    """Leading steps that took many times as long as a typical one: kernels are compiled, graphs captured."""
+    if len(wall) < 3:
+        return
+    limit = WARM_UP * float(np.median(wall))
+    for i in range(int(np.argmax(wall <= limit))):
+        flags[i].append("warm_up")
 
 
 def _flag_incomplete(count: Ints, flags: list[list[str]]) -> None:

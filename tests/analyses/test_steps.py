@@ -204,3 +204,15 @@ def test_replays_are_one_graph_over_links_of_common_nodes():
 def test_whole_replays_are_not_flagged():
     found = account(replays((1, 2), (1, 2)))
     assert (found.steps.flags, found.warnings) == ([[], []], [])
+
+
+def test_leading_steps_of_many_times_the_median_are_warm_up_and_left_out():
+    """Walls 1000, 40, 10, 10, 10, 40: the median is 25, so only the first is beyond 75; a late outlier stays."""
+    trace, start = TraceBuilder(), 0
+    for i, wall in enumerate([1000, 40, 10, 10, 10, 40]):
+        trace.range(f"step/{i}", start, start + wall).kernel("k", start + 2, start + 4, call=(start + 1, start + 2))
+        start += wall
+    steps = account(trace).steps
+
+    assert steps.flags == [["warm_up"], [], [], [], [], []]
+    assert steps.usable == [1, 2, 3, 4, 5]
