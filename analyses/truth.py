@@ -19,6 +19,7 @@ from stepprof.analyses.intervals import covered, merge
 from stepprof.analyses.ops import UNKNOWN, Ints
 from stepprof.analyses.vocabulary import KINDS, ROLES
 from stepprof.profiler.errors import Refused
+from stepprof.profiler.store import Store
 
 RAN = ("kernel", "memcpy", "memset")
 
@@ -78,6 +79,14 @@ def _overlap(matched: Matched) -> int:
     ops, mine = matched.found.ops, matched.found.steps.of_op == matched.step
     first, second = (merge(ops.start[mine & (ops.device == d)], ops.end[mine & (ops.device == d)]) for d in (0, 1))
     return int(covered(first[0], first[1], *second).sum())
+
+
+def compare_edges(store: Store, matched: Matched, truth: dict[str, Any]) -> dict[str, int]:
+    """How many edges between nodes that ran the truth has, the run recorded, and both agree on."""
+    node = dict(zip(matched.numbers, matched.found.ops.node[matched.ops].tolist(), strict=True))
+    true = {(node[a], node[b]) for a, b in truth["edges"] if a in node and b in node}
+    recorded = set(store.rows("SELECT DISTINCT from_node, to_node FROM graph_edge"))
+    return {"truth": len(true), "recorded": len(recorded), "equal": len(true & recorded)}
 
 
 def edge_lines(matched: Matched, truth: dict[str, Any]) -> list[str]:

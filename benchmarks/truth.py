@@ -2,6 +2,7 @@
 
     stepprof run --preset mini --steps 12 --truth truth.json            # under nsys, node mode
     python benchmarks/truth.py mini.sqlite truth.json --edges edges.tsv
+    python benchmarks/truth.py captured.duckdb truth.json               # with the edges that capture recorded
 
 `--edges` writes the truth's graph edges in the form that `stepprof import --edges` takes.
 """
@@ -10,12 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from pathlib import Path
 
 from stepprof.analyses.attribution import attribute
-from stepprof.analyses.truth import compare, edge_lines, match
-from stepprof.profiler.ingest.importer import Extras, import_run
+from stepprof.analyses.truth import compare, compare_edges, edge_lines, match
+from stepprof.profiler.ingest.cache import cached_run
+from stepprof.profiler.ingest.importer import Extras
 from stepprof.profiler.store import open_run
 
 
@@ -27,13 +28,11 @@ def main() -> None:
     parser.add_argument("--edges", type=Path, help="write the truth's edges here, for stepprof import --edges")
     given = parser.parse_args()
     truth = json.loads(given.truth.read_text())
-    with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run.duckdb"
-        import_run(given.trace, run, Extras())
-        matched = match(attribute(open_run(run)), truth)
-        print(json.dumps(compare(matched, truth)))
-        if given.edges:
-            given.edges.write_text("\n".join(edge_lines(matched, truth)) + "\n")
+    store = open_run(cached_run(given.trace, Extras()))
+    matched = match(attribute(store), truth)
+    print(json.dumps({**compare(matched, truth), "edges": compare_edges(store, matched, truth)}))
+    if given.edges:
+        given.edges.write_text("\n".join(edge_lines(matched, truth)) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 
 from stepprof.analyses.attribution import attribute
 from stepprof.analyses.breakdown import breakdown
-from stepprof.analyses.truth import compare, edge_lines, match
+from stepprof.analyses.truth import compare, compare_edges, edge_lines, match
 from stepprof.profiler.ingest.importer import Extras, import_run
 from stepprof.profiler.store import open_run
 from tests.real_runs import attributed, find
@@ -40,6 +40,9 @@ def test_the_truths_edges_make_the_path_recorded(truth, tmp_path):
     import_run(find(NAME), tmp_path / "run.duckdb", Extras(edges=tmp_path / "edges.tsv"))
     store = open_run(tmp_path / "run.duckdb")
     sure, blind = attribute(store), attribute(store, use_edges=False)
+    assert compare_edges(store, match(sure, truth), truth) == {"truth": 545, "recorded": 545, "equal": 545}
+    less = {**truth, "edges": truth["edges"][1:]}
+    assert compare_edges(store, match(sure, less), less) == {"truth": 544, "recorded": 545, "equal": 544}
     store.close()
     assert breakdown(sure, chosen=DECODE).path["recorded"] >= 0.99
     mine = np.isin(sure.steps.of_op, list(DECODE))
