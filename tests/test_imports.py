@@ -11,7 +11,7 @@ import pytest
 from tests.repository import ROOT, files
 
 FOLDERS = ("profiler", "analyses", "runtime", "kernels")
-SHOWING = ("profiler.report", "profiler.cli")
+SHOWING = ("profiler.report", "profiler.commands", "profiler.cli")
 DATA = ("profiler.store", "profiler.errors", "profiler.marks")
 
 # (may import, but not), under `stepprof.`; the longest matching prefix rules
@@ -20,7 +20,8 @@ RULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "runtime": (("runtime", "kernels", "profiler.marks"), ()),
     "analyses": (("analyses", *DATA), ()),
     "profiler": (("profiler",), SHOWING),
-    "profiler.report": (("profiler", "analyses", "__version__"), ("profiler.cli",)),
+    "profiler.report": (("profiler", "analyses", "__version__"), ("profiler.commands", "profiler.cli")),
+    "profiler.commands": (("profiler", "analyses", "__version__"), ("profiler.cli",)),
     "profiler.cli": (("profiler", "analyses", "__version__"), ()),
 }
 

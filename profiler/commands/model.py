@@ -1,0 +1,27 @@
+"""stepprof run, serve and bench: the built-in model, started as a command."""
+
+from __future__ import annotations
+
+import typer
+
+from stepprof.profiler.runtime_command import PASS_ON, start_runtime
+
+app = typer.Typer()
+
+
+@app.command(context_settings=PASS_ON)
+def run(context: typer.Context) -> None:
+    """Run the built-in model: prompts by class, steps, kept tokens (stepprof run --help lists its switches)."""
+    raise typer.Exit(start_runtime("run", context.args))
+
+
+@app.command(context_settings=PASS_ON)
+def serve(context: typer.Context) -> None:
+    """Serve the built-in model, OpenAI-compatible, on 127.0.0.1 (stepprof serve --help lists its switches)."""
+    raise typer.Exit(start_runtime("serve", context.args))
+
+
+@app.command(context_settings=PASS_ON)
+def bench(context: typer.Context) -> None:
+    """Measure one part of the built-in model: bench sidecar, bench kernels (stepprof bench --help)."""
+    raise typer.Exit(start_runtime("bench", context.args))
