@@ -161,6 +161,19 @@ COMMENT ON COLUMN call_fact.rows IS 'Cold rows sent.';
 COMMENT ON COLUMN call_fact.experts IS 'Distinct cold experts used.';
 COMMENT ON COLUMN call_fact.skipped IS 'True where no call was needed.';
 
+CREATE TABLE resident_call (
+    round BIGINT NOT NULL, layer INTEGER NOT NULL, rows INTEGER,
+    seen_ns BIGINT NOT NULL, gated_ns BIGINT, answered_ns BIGINT, clock_offset_bound_ns BIGINT
+);
+COMMENT ON TABLE resident_call IS 'Calls served by a kernel that never leaves the sidecar, stamped by itself (import --resident); a trace holds one record for all of them.';
+COMMENT ON COLUMN resident_call.round IS 'Pass of the model the call belongs to, counted by the program.';
+COMMENT ON COLUMN resident_call.layer IS 'Layer of the call.';
+COMMENT ON COLUMN resident_call.rows IS 'Cold rows in its box.';
+COMMENT ON COLUMN resident_call.seen_ns IS 'When the kernel saw the request flag, on the clock of the trace.';
+COMMENT ON COLUMN resident_call.gated_ns IS 'When up and gate were done; NULL for a call without rows.';
+COMMENT ON COLUMN resident_call.answered_ns IS 'When the answer flag was raised.';
+COMMENT ON COLUMN resident_call.clock_offset_bound_ns IS 'How far its clock may be off from that of the trace, ns.';
+
 CREATE TABLE op_cost (label VARCHAR NOT NULL, bytes_read BIGINT, bytes_written BIGINT, flops BIGINT, source VARCHAR);
 COMMENT ON TABLE op_cost IS 'Traffic and arithmetic of an op, the input of the roofline (import --costs).';
 COMMENT ON COLUMN op_cost.label IS 'Label path or op name the costs belong to.';

@@ -26,7 +26,7 @@ from stepprof.profiler.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd  # imported by DuckDB when a frame is asked for; a third of a second
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMA = Path(__file__).with_name("schema.sql")
 MEMORY_LIMIT = "256MB"
 READ_LIMIT = "1GB"  # joins of five million launches would spill below; smaller runs take what they need
