@@ -53,13 +53,14 @@ const cells = (...values) => el("tr", {}, ...values.map((value) => el("td", {}, 
 
 // A Plotly chart that follows the theme; `make` returns its traces and layout anew.
 function chart(parent, label, make, height = 360) {
-  const place = el("div", { class: "chart", role: "img", "aria-label": label });
+  const place = el("figure", { class: "chart", "aria-label": label });
   place.style.height = `${height}px`;
   parent.append(place);
   const draw = () => {
     const { traces, layout } = make();
     const axis = { gridcolor: css("--line"), zerolinecolor: css("--line"), automargin: true };
-    const base = { paper_bgcolor: css("--ground"), plot_bgcolor: css("--ground"), font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 }, margin: { l: 60, r: 15, t: 10, b: 45 }, height };
+    const narrow = innerWidth < 700;
+    const base = { paper_bgcolor: css("--ground"), plot_bgcolor: css("--ground"), font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 }, margin: { l: 60, r: 15, t: 10, b: 45 }, height, legend: narrow ? { orientation: "h", y: -0.2 } : { orientation: "v" } };
     const full = { ...base, ...layout, xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis } };
     Plotly.react(place, traces, full, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["toImage", "lasso2d", "select2d"] });
   };

@@ -50,7 +50,7 @@ function perStep(steps) {
   const bar = (name, values, colour, hatch) => ({ type: "bar", name, x: steps.index, y: values.map((v) => v / 1e6), marker: { color: colour, pattern: hatch ? { shape: "/" } : undefined }, hovertemplate: `${name} %{y:.3f} ms<extra>step %{x}</extra>` });
   const traces = Object.entries(steps.exposed).map(([role, values]) => bar(role, values, roleColour(role)));
   for (const [gap, values] of Object.entries(steps.gaps)) traces.push(bar(`gap: ${gap}`, values, gapColour(gap), gap.endsWith("wait")));
-  return { traces, layout: { barmode: "stack", bargap: 0.08, xaxis: { title: { text: "step" }, tickformat: "d" }, yaxis: { title: { text: "ms" } }, legend: { orientation: "v" } } };
+  return { traces, layout: { barmode: "stack", bargap: 0.08, xaxis: { title: { text: "step" }, tickformat: "d" }, yaxis: { title: { text: "ms" } } } };
 }
 
 function waterfall(steps) {
@@ -75,5 +75,5 @@ function roleTable(data) {
     rows.push(el("tr", { class: "kinds" }, el("td", { colspan: "8" }, kinds.join(" · "))));
   }
   for (const gap of data.breakdown.gaps) rows.push(el("tr", {}, el("td", {}, swatch(gapColour(gap.class)), `gap: ${gap.class}`), el("td", {}, ms(gap.exposed_ns)), el("td", {}, percent(gap.share)), el("td"), el("td"), el("td"), el("td"), el("td", {}, gap.count.toFixed(gap.count % 1 ? 1 : 0))));
-  return table(["role", "exposed ms", "of wall", "", "busy ms", "work ms", "hidden ms", "ops"], rows, "Roles and gaps, per step");
+  return table(["role", "exposed ms", "of wall", "share", "busy ms", "work ms", "hidden ms", "ops"], rows, "Roles and gaps, per step");
 }
