@@ -40,10 +40,8 @@ def _table(con: duckdb.DuckDBPyConnection, name: str, comment: str) -> str:
     ).fetchall()
     lines = [f"### {name}\n\n{comment}\n", "| column | type | what it is |", "|---|---|---|"]
     for column, kind, nullable, what in columns:
-        kind = "activity" if kind.startswith("ENUM") else kind
-        lines.append(
-            f"| `{column}` | {kind}{'' if nullable else ', never NULL'} | {what.replace('|', chr(92) + '|')} |"
-        )
+        type_ = ("activity" if kind.startswith("ENUM") else kind) + ("" if nullable else ", never NULL")
+        lines.append(f"| `{column}` | {type_} | {what.replace('|', chr(92) + '|')} |")
     return "\n".join(lines) + "\n"
 
 
