@@ -18,6 +18,7 @@ import torch
 
 from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels
 from stepprof.kernels.bench import show as show_kernels
+from stepprof.kernels.resident import RING
 from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench import bench_sidecar
 from stepprof.runtime.engine import Engine
@@ -45,7 +46,7 @@ def run_command(given: argparse.Namespace) -> dict[str, Any]:
     with facts_file as facts, Engine.make(*made) as engine:
         document = run(engine, plan, facts)
         if given.resident:
-            write_resident(given.resident, *resident_of(engine).call_stamps())
+            document["notes"] += _stamped(given.resident, resident_of(engine))
     if truth is not None:
         truth.write(given.truth)
     return document
@@ -56,6 +57,14 @@ def resident_of(engine: Engine) -> PersistentSidecar | ResidentSidecar:
     sidecar = engine.runner.sidecar
     assert isinstance(sidecar, PersistentSidecar | ResidentSidecar), f"{type(sidecar)=}"
     return sidecar
+
+
+def _stamped(path: Path, sidecar: PersistentSidecar | ResidentSidecar) -> list[str]:
+    """Write the stamps of its calls; what the file lacks, as notes."""
+    write_resident(path, *sidecar.call_stamps())
+    if not sidecar.ring_full:
+        return []
+    return [f"the resident kernel keeps its last {RING} stamps: earlier calls may be missing in {path.name}."]
 
 
 def bench_command(given: argparse.Namespace) -> dict[str, Any]:
