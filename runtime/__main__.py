@@ -78,7 +78,7 @@ def bench_command(given: argparse.Namespace) -> dict[str, Any]:
 def kernels_command(given: argparse.Namespace) -> dict[str, Any]:
     """Kernels alone."""
     try:
-        return bench_kernels(given.preset, given.rows, given.ops, given.costs)
+        return bench_kernels(given.preset, given.rows, given.ops, given.costs, given.dram)
     except NoGpu as fault:
         raise RuntimeFault(str(fault)) from None
 
