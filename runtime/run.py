@@ -69,7 +69,7 @@ def _class_figures(engine: Engine, name: str, plan: Plan, facts: Facts | None) -
             for one in kept:
                 tally.texts.setdefault(one.slot, []).extend(one.tokens)
         if facts is not None:
-            _write_facts(facts, engine, kept, name)
+            facts.note(engine, kept, name)
     for slot in slots:
         engine.release(slot)
     return _figures(name, tally, engine.options)
@@ -108,15 +108,6 @@ def _renewed(engine: Engine, slots: Sequence[int], texts: Sequence[list[int]]) -
     for slot in full:
         engine.release(slot)
     return [engine.add(texts[i % len(texts)]) if slot in full else slot for i, slot in enumerate(slots)]
-
-
-def _write_facts(facts: Facts, engine: Engine, kept: Sequence[Any], name: str) -> None:
-    step, options = engine.state.steps - 1, engine.options
-    total, longest = sum(len(one.tokens) for one in kept), max(one.context_length for one in kept)
-    facts.step(step, options.k * len(kept), total, len(kept), name, longest)
-    if (outbox := engine.runner.sidecar.outbox) is not None:
-        rows = options.batch * options.rows_a_sequence
-        facts.calls(step, outbox.counts(rows), skips=options.sidecar_mode in ("call", "persistent"))
 
 
 def _notes(engine: Engine) -> list[str]:
