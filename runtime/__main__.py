@@ -127,10 +127,16 @@ def show_run(document: dict[str, Any]) -> None:
     """One line a class."""
     for one in document["classes"]:
         parts = [("p50_step_ms", "ms a step"), ("kept_per_step", "kept"), ("tokens_per_s", "tokens/s")]
-        figures = ", ".join(f"{one[key]['value']:.2f} {unit} ({one[key]['kind']})" for key, unit in parts)
+        block = document["draft_block"]
+        figures = ", ".join(f"{one[key]['value']:.2f} {unit} ({_origin(one[key], block)})" for key, unit in parts)
         print(f"{one['class']}: {one['steps']} steps, {figures}")
     for note in document["notes"]:
         print(note, file=sys.stderr)
+
+
+def _origin(figure: dict[str, Any], block: int) -> str:
+    """Where a figure is from, and what it is not to be taken for."""
+    return f"{figure['kind']}, drafts beyond the block of {block}" if "beyond_block" in figure else figure["kind"]
 
 
 def show_bench(document: dict[str, Any]) -> None:
