@@ -71,9 +71,9 @@ class Ops:
         return self.end - self.start
 
     @property
-    def cards(self) -> int:
-        """Cards on which anything ran, resident kernels included."""
-        return len(np.union1d(self.device, self.residents.device))
+    def sidecar_known(self) -> bool:
+        """Whether a second card is on record: by ops, by a resident kernel, or by the calls that one stamped."""
+        return len(np.union1d(self.device, self.residents.device)) > 1 or self.residents.calls > 0
 
 
 def load_ops(store: Store, rules: RuleSet | None = None) -> Ops:

@@ -45,6 +45,7 @@ class Residents:
     end: NDArray[np.int64]  # ns
     device: NDArray[np.int64]
     names: list[str]
+    calls: int  # that such kernels stamped; a recording of some steps may hold these and no op
 
     def __len__(self) -> int:
         return len(self.op_id)
@@ -57,7 +58,8 @@ def set_apart(store: Store, rules: RuleSet) -> Residents:
     store.con.execute(TABLE, [met])
     rows = store.rows(OPS) if met else []
     columns = [np.array([row[i] for row in rows], dtype=np.int64) for i in range(4)]
-    return Residents(*columns, names=[row[4] for row in rows])
+    calls = int(store.value("SELECT count(*) FROM resident_call"))
+    return Residents(*columns, names=[row[4] for row in rows], calls=calls)
 
 
 def resident_warnings(store: Store, residents: Residents) -> list[dict[str, Any]]:
@@ -65,12 +67,11 @@ def resident_warnings(store: Store, residents: Residents) -> list[dict[str, Any]
     count = len(residents)
     if not count:
         return []
-    calls = store.value("SELECT count(*) FROM resident_call")
     names = ", ".join(sorted({name[:60] for name in residents.names})[:3])
     longest = int((residents.end - residents.start).max()) / 1e6
     told = (
-        f"their {calls} calls are in table resident_call"
-        if calls
+        f"their {residents.calls} calls are in table resident_call"
+        if residents.calls
         else "import --resident FILE tells their calls (stepprof run --resident writes it)"
     )
     text = (

@@ -47,7 +47,7 @@ def test_a_resident_op_is_in_no_array_of_the_ops():
     assert len(ops) == 9 and set(ops.names) == {"gemm", "wait_flag_kernel", "rms_norm_kernel"}
     assert set(ops.device.tolist()) == {0} and len(ops.launches.graph) == 3
     assert (ops.residents.start.tolist(), ops.residents.end.tolist()) == ([5], [390])
-    assert (ops.residents.device.tolist(), ops.residents.names, ops.cards) == ([1], [NAME], 2)
+    assert (ops.residents.device.tolist(), ops.residents.names, ops.sidecar_known) == ([1], [NAME], True)
 
 
 def test_steps_add_up_as_if_it_were_not_there():
@@ -60,8 +60,15 @@ def test_steps_add_up_as_if_it_were_not_there():
 def test_the_wait_of_the_main_card_is_a_wait_for_the_sidecar():
     inside = [("in_graph", 140, 142), ("sidecar_wait", 142, 162), ("in_graph", 162, 165)]
     assert gaps(account(served())) == [("host", 100, 102), ("launch", 102, 110), *inside, ("sync", 175, 190)]
-    # without it nothing tells that there is another card
-    assert ("wait", 142, 162) in gaps(account(served(resident=False)))
+
+
+def test_without_its_record_only_its_calls_tell_of_another_card():
+    """As in a recording of some steps, which begins after the kernel was launched."""
+    t = served(resident=False)
+    assert ("wait", 142, 162) in gaps(account(t))
+    found = account(t.add("resident_call", round=1, layer=0, seen_ns=110, answered_ns=160))
+    assert ("sidecar_wait", 142, 162) in gaps(found)
+    assert found.warnings == []
 
 
 def test_no_figure_of_a_breakdown_holds_it():
