@@ -125,4 +125,5 @@ def _last_words(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if "ERR" in line or "Error" in line]
     chosen = (errors or lines)[-1:]
-    return f" ({chosen[0][:160]})" if chosen else ""
+    words = chosen[0][:160].rstrip(".") if chosen else ""
+    return f" ({words})" if words else ""
