@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ import pytest
 from stepprof.analyses.vocabulary import KINDS, PHASES, ROLES
 from stepprof.profiler.ingest.facts import CallFact, StepFact
 from stepprof.runtime import tokenizer
-from stepprof.runtime.__main__ import main
+from stepprof.runtime.__main__ import _stamped, main
 from stepprof.runtime.prompts import CLASSES, prompts
 
 
@@ -109,6 +110,12 @@ def test_a_resident_sidecar_tells_its_calls(
     code, _, _ = run(capsys, monkeypatch, *words, "--sidecar-mode", "persistent", "--resident", str(file))
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert code == 0 and lines and all(line["resident"] and line["seen_ns"] <= line["answered_ns"] for line in lines)
+
+
+def test_stamps_that_were_overwritten_are_told(tmp_path: Path):
+    full: Any = SimpleNamespace(call_stamps=lambda: ([], 0, 0), ring_full=True)
+    (note,) = _stamped(tmp_path / "ring.jsonl", full)
+    assert note == "the resident kernel keeps its last 65536 stamps: earlier calls may be missing in ring.jsonl."
 
 
 def test_bench_sidecar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
