@@ -68,7 +68,7 @@ class Card:
 
     def kernel(self, name: str, programmatic: bool = False, stamps: bool = False) -> Any:
         """A kernel of chains.cu."""
-        return _kernel(self.device, name, programmatic, stamps)
+        return _built(self.device, name, programmatic, stamps)
 
     def timer_steps(self, count: int = 256) -> list[int]:
         """How far the global timer moves each time it moves, ns."""
@@ -78,7 +78,7 @@ class Card:
 
 
 @cache
-def _kernel(device: torch.device, name: str, programmatic: bool, stamps: bool) -> Any:
+def _built(device: torch.device, name: str, programmatic: bool, stamps: bool) -> Any:
     with torch.cuda.device(device):
         return compiled(SOURCE.read_text(), name, {"PDL": int(programmatic), "STAMPS": int(stamps)})
 
