@@ -6,7 +6,6 @@ this process, 95 %. What differs between processes and clocks it cannot cover.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +13,7 @@ from typing import Any
 
 import torch
 
-# two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom
-T_95 = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
+from stepprof.kernels.intervals import interval
 
 
 @dataclass(frozen=True)
@@ -51,15 +45,6 @@ def stamped(stamps: torch.Tensor) -> Stamped:
     parts = (begin[:, 1:] - end[:, :-1], end - begin, begin[:, 1:] - begin[:, :-1])
     # integers until here: a time since 1970 in ns is more than a double holds
     return Stamped(*(part.double().mean().item() / 1e3 for part in parts))
-
-
-def interval(values: Sequence[float]) -> dict[str, Any]:
-    """Mean and 95 % t interval of at least two measured values."""
-    count = len(values)
-    quantile = T_95[count - 2] if count - 1 <= len(T_95) else 1.96 + 2.4 / (count - 1)
-    half = quantile * statistics.stdev(values) / math.sqrt(count)
-    mean = statistics.fmean(values)
-    return {"value": mean, "low": mean - half, "high": mean + half, "kind": "measured"}
 
 
 def row_figures(repeats: Sequence[Repeat]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import torch
 from stepprof.kernels.bench import NoGpu
 from stepprof.kernels.bench.nodes import bench_nodes, show_nodes
 from stepprof.kernels.bench.nodes.chain import Shape
-from stepprof.kernels.bench.nodes.figures import Repeat, Stamped, interval, row_figures, stamped
+from stepprof.kernels.bench.nodes.figures import Repeat, Stamped, row_figures, stamped
 from stepprof.kernels.bench.nodes.run import CHAINS, measured_row, write_whole
 from stepprof.kernels.bench.nodes.timing import LONGEST_HOLD_NS, Starved, held_microseconds
 from stepprof.kernels.driver import LaunchAttribute, LaunchConfig
@@ -94,14 +94,6 @@ def test_stamps_take_the_first_and_the_last_block():
 def test_programmatic_overlap_is_a_negative_gap():
     stamps = torch.tensor([[[[0, 500]], [[400, 900]]]])
     assert stamped(stamps).gap == pytest.approx(-0.1)
-
-
-def test_intervals_are_student_t_over_repeats():
-    assert interval([1.0, 3.0]) == pytest.approx(
-        {"value": 2, "low": 2 - 12.706, "high": 2 + 12.706, "kind": "measured"}
-    )
-    wide = interval([0.0, 2.0] * 20)  # 39 degrees of freedom: 2.0227, standard deviation 1.0127
-    assert wide["high"] - 1 == pytest.approx(2.0227 * 1.0127 / 40**0.5, rel=1e-3)
 
 
 def test_ramp_is_taken_repeat_by_repeat():
