@@ -30,7 +30,7 @@ from overhead_modes import MODES, Launched, launch, traced_parts
 FOLDER = Path(__file__).with_name("workloads")
 LAUNCH_LIMIT_S = 300
 WORKLOADS: dict[str, list[str]] = {
-    "chains": ["chains.py"],
+    "chains": ["chains.py", "--steps", "20"],
     "mini": ["model.py", "--preset", "mini"],
     "flash": ["model.py", "--preset", "flash", "--steps", "20"],
     "hf_decode": ["hf_decode.py"],

@@ -84,6 +84,8 @@ def nodes_command(given: argparse.Namespace) -> dict[str, Any]:
         return bench_nodes(given.repeats, given.out)
     except (NoGpu, DriverFault, NotImplementedError) as fault:
         raise RuntimeFault(str(fault)) from None
+    except torch.OutOfMemoryError:
+        raise RuntimeFault("the GPU has no 100 MiB free for bench nodes: end what else runs on it.") from None
     except OSError as fault:
         raise RuntimeFault(f"{given.out} cannot be written ({fault.strerror}): choose another -o.") from None
 
