@@ -84,9 +84,17 @@ class Session:
 
 
 def measure(
-    workloads: list[str], modes: list[str], rounds: int, seconds: float, start: Callable[..., Launched] = launch
+    workloads: list[str],
+    modes: list[str],
+    rounds: int,
+    seconds: float,
+    start: Callable[..., Launched] = launch,
+    keep: Callable[[Session], None] = lambda session: None,
 ) -> Session:
-    """Round robin until the rounds are done or no launch fits the time that is left; a mode that failed twice rests."""
+    """Round robin until the rounds are done or no launch fits the time that is left; a mode that failed twice rests.
+
+    `keep` gets all that is known after each launch, so that an end from outside loses one launch only.
+    """
     session, until = Session(), time.monotonic() + seconds
     cells = [(workload, mode) for workload in workloads for mode in modes]
     for number in range(rounds):
@@ -105,6 +113,7 @@ def measure(
                 launched = start(mode, command, folder, min(LAUNCH_LIMIT_S, left + 30))
                 session.add(workload, mode, launched, folder)
                 session.taken[workload, mode].append(time.monotonic() - begin)
+            keep(session)
             sys.stderr.write(f"{workload} {mode}: {session.taken[workload, mode][-1]:.1f} s {launched.fault}\n")
         if not started:
             break
@@ -161,11 +170,14 @@ def main() -> None:
         **machine(),
         "command": f"python benchmarks/overhead.py {words}",
     }
-    session = measure(given.workloads, given.modes, given.rounds, given.seconds)
-    text = json.dumps({**head, "rows": session.rows()}, indent=1)
-    print(text)
-    if given.receipt:
-        given.receipt.write_text(text + "\n")
+
+    def keep(session: Session) -> None:
+        if given.receipt:
+            given.receipt.write_text(json.dumps({**head, "rows": session.rows()}, indent=1) + "\n")
+
+    session = measure(given.workloads, given.modes, given.rounds, given.seconds, keep=keep)
+    keep(session)
+    print(json.dumps({**head, "rows": session.rows()}, indent=1))
 
 
 if __name__ == "__main__":
