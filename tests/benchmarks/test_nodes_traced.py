@@ -29,6 +29,15 @@ def test_gaps_of_a_step_without_hold_and_root(traced):
     assert traced.step_gaps(t.store()) == {"step/0": 0.2, "step/1": -0.05}
 
 
+def test_a_chain_that_ran_twice_in_a_step_does_not_move_the_gap(traced):
+    """Forty gaps of 400 ns and one of 1 ms."""
+    t = TraceBuilder().range("step/0", 0, 10_000_000)
+    starts = [1000 * n + (1_000_000 if n > 21 else 0) for n in range(1, 43)]
+    for n, start in enumerate(starts):
+        t.kernel("small_node", start, start + 600, call=(n, n + 1))
+    assert traced.step_gaps(t.store()) == {"step/0": pytest.approx(0.4)}
+
+
 def test_only_rows_of_one_branch_take_the_traced_gap(traced):
     cost = {"value": 0.8, "low": 0.7, "high": 0.9, "kind": "measured"}
     stamped = {"value": 0.75, "low": 0.7, "high": 0.8, "kind": "measured"}
