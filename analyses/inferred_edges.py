@@ -24,6 +24,7 @@ TOLERANCE = 1_000  # ns; latencies within it of their median are alike
 STREAM_FAULTS = 0.005  # share of neighbours on a stream that may overlap by more than OVERLAP
 NEAR = 48  # ops that had ended last before an op: its candidates
 REPLAYS = 64  # looked at; more do not change the choice
+LATER, JUST_BEFORE = 4.0, 0.75  # factors on the spread of a candidate made after, or just before, its target
 WEIGHT = 0.05  # ns of spread that 1 ns of latency counts as
 ORDERED, SEEN, GUESSED = 0.95, 0.7, 0.3  # confidences: by stream, by times, a join never seen to bind
 CAUSES = 3  # beside the stream's order, of one op
@@ -37,7 +38,7 @@ class _Replays:
     end: Times
     card: Ints
     stream: Ints
-    node: Ints
+    made: Ints  # rank of its node: captured nodes are made in the program's order
     by_end: Ints  # positions by median end
     ends: np.ndarray  # median ends in that order
 
@@ -51,7 +52,7 @@ def infer(start: Times, end: Times, card: Ints, stream: Ints, node: Ints, wanted
     ends = np.median(end[order], axis=1)
     by_end = np.argsort(ends, kind="stable")
     times = np.ascontiguousarray(start[order][:, seen]), np.ascontiguousarray(end[order][:, seen])
-    replays = _Replays(*times, card[order], stream[order], node[order], by_end, ends[by_end])
+    replays = _Replays(*times, card[order], stream[order], np.argsort(np.argsort(node))[order], by_end, ends[by_end])
     before, orderly = _before_on_stream(replays)
     rows = [
         row for t in range(1, len(order)) if wanted is None or wanted[order[t]] for row in _causes(replays, t, before)
@@ -130,9 +131,13 @@ def _likeliest(replays: _Replays, t: int, chosen: list[int], open_: Bools) -> tu
     seen = slack[:, open_]
     middle = np.median(seen, axis=1)
     spread = np.abs(seen - middle[:, None]).mean(axis=1)
-    later = replays.node[at] > replays.node[t]  # made after t: rarely its cause
-    best = int(np.argmin((spread + WEIGHT * np.abs(middle)) * np.where(later, 4, 1)))
+    best = int(np.argmin((spread + WEIGHT * np.abs(middle)) * _by_making(replays.made[at], int(replays.made[t]))))
     return int(at[best]), slack[best] <= middle[best] + max(TOLERANCE, 2 * spread[best])
+
+
+def _by_making(made: Ints, target: int) -> np.ndarray:
+    """What the order in which nodes were made says: the one made just before is a likely cause, a later one is none."""
+    return np.where(made > target, LATER, np.where(made == target - 1, JUST_BEFORE, 1.0))
 
 
 def _never_late(slack: Times) -> Bools:
@@ -157,7 +162,7 @@ def _open_ends(replays: _Replays, rows: list[Row], orderly: Bools) -> list[Row]:
     made: list[Row] = []
     last = int(replays.by_end[-1])
     for op in sorted(set(np.flatnonzero(orderly).tolist()) - sources - {last}):
-        later = np.flatnonzero((replays.node > replays.node[op]) & (replays.stream != replays.stream[op]))
+        later = np.flatnonzero((replays.made > replays.made[op]) & (replays.stream != replays.stream[op]))
         later = later[(replays.start[later] >= replays.end[op]).all(axis=1)]
         if len(later):
             made.append((op, int(later[0]), INFERRED, GUESSED))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepprof.analyses.ops import Bools, Ints
-from stepprof.analyses.step_graph import EDGE_KINDS, FULL, INFERRED, Edges, StepGraph, Times
+from stepprof.analyses.step_graph import EDGE_KINDS, FULL, PROGRAMMATIC, Edges, StepGraph, Times
 
 TRIM = 0.1
 ROUNDS = 4  # binding edges depend on latencies and these on them; settles in two
@@ -39,9 +39,13 @@ def slacks(graph: StepGraph, on: Bools | None = None) -> Times:
 
 
 def classes(graph: StepGraph) -> Ints:
-    """A number for each edge; edges of one number are alike: kind, and whether they leave the card."""
+    """A number for each edge; edges of one number are alike: kind, and whether they leave the card.
+
+    Inside a graph launch an edge is a graph edge, whether recorded or not.
+    """
     edges, nodes = graph.edges, graph.nodes
-    kind = np.where(edges.kind == INFERRED, FULL, edges.kind)
+    inside = within_launch(graph) & (edges.kind != PROGRAMMATIC)
+    kind = np.where(inside, FULL, edges.kind)
     away = nodes.device[edges.source] != nodes.device[edges.target]
     return (kind * 2 + away) * 2 + nodes.wait[edges.target]
 

@@ -43,8 +43,8 @@ def align(found: Attribution, chosen: Sequence[int] | None = None) -> Template:
     kept = np.flatnonzero((group == size.argmax()) & (count > 0))
     if len(kept) < 2:
         raise Refused(
-            f"{found.source}: {len(steps)} steps are chosen and no two of them run the same ops, so a step cannot be "
-            "replayed: record more steps with the same settings, or choose others with --steps A:B."
+            f"{found.source}: no two of the {len(steps)} chosen steps run the same ops, so a step cannot be replayed: "
+            "record more steps with the same settings, or choose others with --steps A:B."
         )
     places = first[kept] + np.arange(int(count[kept[0]]))[:, None]
     return Template([steps[i] for i in kept.tolist()], at[places], launch[places[:, 0]], len(steps) - len(kept))
