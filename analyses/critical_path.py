@@ -81,7 +81,7 @@ def _ops(found: Attribution, same: Template) -> tuple[Nodes, Times, Times]:
         device=ops.device[at],
         stream=ops.stream[at],
         launch=same.launch,
-        graph=ops.in_graph[at] & (ops.node[at] != UNKNOWN),
+        graph=ops.in_graph[at],
         wait=wait,
         **codes,
     )

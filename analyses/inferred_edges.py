@@ -52,7 +52,7 @@ def infer(start: Times, end: Times, card: Ints, stream: Ints, node: Ints, wanted
     ends = np.median(end[order], axis=1)
     by_end = np.argsort(ends, kind="stable")
     times = np.ascontiguousarray(start[order][:, seen]), np.ascontiguousarray(end[order][:, seen])
-    replays = _Replays(*times, card[order], stream[order], np.argsort(np.argsort(node))[order], by_end, ends[by_end])
+    replays = _Replays(*times, card[order], stream[order], _ranks(node)[order], by_end, ends[by_end])
     before, orderly = _before_on_stream(replays)
     rows = [
         row for t in range(1, len(order)) if wanted is None or wanted[order[t]] for row in _causes(replays, t, before)
@@ -64,6 +64,11 @@ def infer(start: Times, end: Times, card: Ints, stream: Ints, node: Ints, wanted
 
 
 Row = tuple[int, int, int, float]  # source, target, kind, confidence
+
+
+def _ranks(node: Ints) -> Ints:
+    """Ranks of nodes in the order in which they were made; all 0 where nodes are not on record."""
+    return np.searchsorted(np.unique(node), node).astype(np.int64)
 
 
 def _before_on_stream(replays: _Replays) -> tuple[Ints, Bools]:

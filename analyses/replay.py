@@ -19,6 +19,8 @@ from stepprof.analyses.ops import Bools, Ints
 from stepprof.analyses.step_graph import Edges, StepGraph, Times, span_of
 from stepprof.profiler.errors import UsageError
 
+NEVER = -(2**62)  # ns; a node that follows others has no start of its own
+
 
 def replay(
     graph: StepGraph, duration: Times | None = None, latency: Ints | None = None, without: Bools | None = None
@@ -34,7 +36,7 @@ def replay(
     sources, latencies, first = _by_target(edges, len(graph))
     end = np.empty(duration.shape, dtype=np.int64)
     rows, lengths = list(end), list(np.ascontiguousarray(duration))  # views: one row a node
-    released = np.where(graph.heads[:, None], graph.start, 0)
+    released = _released(graph, first)
     arrival = np.empty(duration.shape[1], dtype=np.int64)
     for node in order(edges, len(graph)):
         row = rows[node]
@@ -48,6 +50,12 @@ def replay(
             np.maximum(row, arrival, out=row)
         row += lengths[node]
     return end
+
+
+def _released(graph: StepGraph, first: list[int]) -> Times:
+    """The earliest start of every node: recorded for heads; the window's start for others that follow nothing."""
+    follows = np.diff(first) > 0
+    return np.where(graph.heads[:, None], graph.start, np.where(follows, NEVER, 0)[:, None])
 
 
 def _by_target(edges: Edges, nodes: int) -> tuple[list[int], list[int], list[int]]:

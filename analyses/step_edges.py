@@ -106,9 +106,20 @@ def between_launches(store: Store, found: Attribution, same: Template, ops: Step
     for number in np.unique(nodes.launch[first])[1:].tolist():
         heads = np.flatnonzero(first & (nodes.launch == number))
         before = _sinks(nodes, inside, number - 1)
-        if len(before) and (start[heads].min(axis=0) >= end[before].max(axis=0)).all():
+        if (
+            len(before)
+            and _one_thread(found, same, before[0], heads[0])
+            and (start[heads].min(axis=0) >= end[before].max(axis=0)).all()
+        ):
             rows += [(int(a), int(b)) for a in before for b in heads]
     return made.plus(Edges.of(rows, kind=INFERRED, confidence=LAUNCH_ORDER))
+
+
+def _one_thread(found: Attribution, same: Template, a: int, b: int) -> bool:
+    """Whether one thread launched both ops."""
+    launches, launch = found.ops.launches, found.ops.launch[same.ops[[a, b], 0]]
+    process, thread = launches.process[launch], launches.thread[launch]
+    return bool(process[0] == process[1] and thread[0] == thread[1])
 
 
 def _linked(found: Attribution, same: Template, links: Links) -> list[tuple[int, int]]:

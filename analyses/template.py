@@ -1,7 +1,8 @@
 """Steps that repeat the same ops, laid side by side.
 
-A step's ops are put in order of launch call and, inside a graph, of node; two steps have one
-template where these sequences agree in name, card, stream and node. The largest group is taken.
+A step's ops are put in order of launch call and, inside a graph, of node (where nodes are not on
+record, of stream, name and start); two steps have one template where these sequences agree in
+name, card, stream and node. The largest group is taken.
 
     same = align(found)
     found.ops.start[same.ops]        # [positions, steps]
@@ -57,7 +58,9 @@ def _in_order(found: Attribution, steps: list[int]) -> tuple[Ints, Ints]:
     step = rank[found.steps.of_op]
     at = np.flatnonzero(step != UNKNOWN)
     thread, process = ops.launches.thread[ops.launch[at]], ops.process[at]
-    order = np.lexsort((at, ops.node[at], ops.launch[at], thread, process, step[at]))
+    nameless = ops.node[at] == UNKNOWN
+    stream, name = np.where(nameless, ops.stream[at], 0), np.where(nameless, ops.name[at], 0)
+    order = np.lexsort((at, name, stream, ops.node[at], ops.launch[at], thread, process, step[at]))
     return at[order], step[at][order]
 
 

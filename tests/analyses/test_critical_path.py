@@ -195,3 +195,46 @@ def test_without_marks_windows_begin_with_the_first_op():
     assert graph.wall.tolist()[:-1] == [1000] * (len(graph.wall) - 1)
     assert wall_of(replay(graph)).tolist() == graph.wall.tolist()
     assert graph.gpu_span.tolist() == [515] * len(graph.wall)
+
+
+def test_two_processes_have_host_time_of_their_own():
+    trace = TraceBuilder()
+    for step, pause in enumerate((10, 20, 30)):
+        t = 1000 * step
+        trace.range(f"step/{step}", t, t + 500)
+        trace.range(f"step/{step}", t, t + 500, process=1)
+        trace.kernel("a", t + 40, t + 60, call=(t + 5, t + 6)).kernel("b", t + 70, t + 80, call=(t + 8, t + 9))
+        trace.kernel("s", t + 100 + pause, t + 200, call=(t + 90 + pause, t + 91 + pause), device=1, process=1)
+    graph = built(trace)
+    found = {edge: what for edge, what in links(graph).items() if "launch" in what}
+    assert found["host: to call 2", "s"] == ("launch", 10)
+    assert not any("call 1" in a and "call 2" in b for a, b in links(graph))
+    assert ("b", "s") not in links(graph)
+    assert wall_of(replay(graph)).tolist() == [500] * 3
+
+
+def test_a_graph_on_another_stream_follows_the_op_before_it_by_guess():
+    trace = TraceBuilder()
+    for step, long in enumerate(LONG):
+        t = 1000 * step
+        trace.range(f"step/{step}", t, t + 500).kernel("a", t + 40, t + 60 + long, call=(t + 5, t + 6))
+        graph = trace.graph_launch(call=(t + 8, t + 9))
+        graph.kernel("b", t + 65 + long, t + 100 + long, node=1, stream=20)
+    graph = built(trace)
+    at = graph.edges.target == graph.nodes.name.index("b")
+    assert links(graph)["a", "b"] == ("inferred", 5)
+    assert graph.edges.confidence[at].tolist() == [0.5, 1.0]
+
+
+def test_replays_without_node_ids_are_laid_side_by_side_by_stream():
+    """As torch.profiler has it: which branch starts first changes from step to step."""
+    trace = TraceBuilder()
+    for step, (b, s) in enumerate(((132, 133), (133, 132), (132, 134))):
+        t = 1000 * step
+        trace.range(f"step/{step}", t, t + 500).api("cudaGraphLaunch", t + 10, t + 15, correlation=900 + step)
+        for name, start, end, stream in (("a", 100, 130, 7), ("b", b, 160, 7), ("s", s, 150, 8), ("j", 163, 170, 7)):
+            trace.kernel(name, t + start, t + end, stream=stream, correlation=900 + step)
+    graph = built(trace)
+    assert (graph.left_out, graph.nodes.graph.sum()) == (0, 4)
+    assert links(graph)["a", "b"][0] == links(graph)["b", "j"][0] == "stream"
+    assert ("a", "s") in links(graph)

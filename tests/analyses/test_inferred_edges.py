@@ -83,5 +83,7 @@ def test_one_op_has_no_edges():
 
 def test_only_wanted_ops_get_edges():
     start = np.array([[0], [10], [20]])
-    found = infer(start, start + 9, np.zeros(3), np.ones(3), np.arange(3), wanted=np.array([False, False, True]))
+    found = infer(
+        start, start + 9, np.zeros(3, int), np.ones(3, int), np.arange(3), wanted=np.array([False, False, True])
+    )
     assert (found.source.tolist(), found.target.tolist()) == ([1], [2])

@@ -71,6 +71,13 @@ def test_a_head_keeps_its_recorded_start_and_an_orphan_starts_with_the_step():
     assert ends(moved, replay(moved, without=np.array([True]))) == {"a": [17], "b": [5]}
 
 
+def test_calls_before_the_window_keep_their_negative_times():
+    graph = hand({"call 0": [2], "call 1": [3], "a": [9]}, [("call 0", "call 1", 0), ("call 1", "a", 70)])
+    before = dataclasses.replace(graph, start=graph.start - 50)
+    # -50, -48, -45, then a from 25 on
+    assert ends(before) == {"call 0": [-48], "call 1": [-45], "a": [34]}
+
+
 def test_added_edges_may_run_backwards_but_not_in_a_circle():
     back = dataclasses.replace(FORK, edges=FORK.edges.plus(Edges.of([(2, 1)], latency=1)))
     assert ends(back)["b"] == [50]
