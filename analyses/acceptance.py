@@ -16,7 +16,7 @@ import numpy as np
 
 from stepprof.analyses.ops import Ints
 
-ROUNDS = 200  # of a bisection in [0, 1]; far more than a float can tell apart
+ROUNDS = 60  # of a bisection in [0, 1]; more than a float can tell apart
 TWO_SIDED = 1.96  # standard errors to each side that hold 95 %
 
 
@@ -44,8 +44,8 @@ def constant_acceptance(alpha: float, k: int) -> tuple[float, ...]:
 
 
 def constant_kept(alpha: float, k: int) -> float:
-    """L(k) with a constant alpha."""
-    return k + 1 if alpha == 1 else (1 - alpha ** (k + 1)) / (1 - alpha)
+    """L(k) with a constant alpha; as a sum, since the closed form loses its digits near 1."""
+    return kept_at(constant_acceptance(alpha, k), k)
 
 
 def fitted_alpha(kept: float, k: int) -> float:

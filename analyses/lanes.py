@@ -101,7 +101,7 @@ def _given_lane(given: Given, records: Records | None, step: Figure | None) -> L
 
 def _lane(class_: str | None, k: int, mine: Records, given: Given) -> Lane:
     sequences = int(mine.batch.sum())
-    kept = Figure(int(mine.kept.sum()) / sequences, "measured")
+    kept = Figure(int(mine.kept.sum()) / sequences, mine.kept_kind)
     step = _step_ms(mine) if given.step_ms is None else Figure(given.step_ms, "quoted")
     return _made_lane(class_, k, len(mine), kept, step, _acceptance(mine, k))
 
@@ -113,7 +113,7 @@ def _made_lane(
     known = acceptance if acceptance is not None else constant_acceptance(alpha or 0.0, k)
     rate = None
     if step is not None:
-        kind = "quoted" if "quoted" in (kept.kind, step.kind) else "measured"
+        kind = "quoted" if "quoted" in (kept.kind, step.kind) else kept.kind
         rate = Figure(rates.tokens_per_s(value(kept), value(step)), kind)
     basis = "constant" if acceptance is None else "by position"
     return Lane(class_, k, steps, kept, step, rate, basis, tuple(known), alpha, ())
@@ -124,8 +124,8 @@ def _group(class_: str | None, k: int, mine: Records) -> Group:
     step, p50 = _step_ms(mine), None
     if mine.period_ns is not None:
         p50 = Figure(float(np.median(mine.period_ns)) / 1e6, "measured")
-    rate = None if step is None else Figure(rates.tokens_per_s(kept, value(step)), "measured")
-    return Group(class_, k, len(mine), Figure(kept, "measured"), _acceptance(mine, k), step, p50, rate)
+    rate = None if step is None else Figure(rates.tokens_per_s(kept, value(step)), mine.kept_kind)
+    return Group(class_, k, len(mine), Figure(kept, mine.kept_kind), _acceptance(mine, k), step, p50, rate)
 
 
 def _acceptance(mine: Records, k: int) -> tuple[float, ...] | None:

@@ -22,7 +22,7 @@ from stepprof.analyses.markers import load_ranges
 from stepprof.analyses.ops import UNKNOWN, Ints, load_ops
 from stepprof.analyses.refusals import refuse_unanswerable
 from stepprof.analyses.rules import load_rules
-from stepprof.analyses.speculation_result import Figure
+from stepprof.analyses.speculation_result import Figure, Kind
 from stepprof.analyses.steps import Steps, find_steps
 from stepprof.profiler.errors import Refused
 from stepprof.profiler.store import Store
@@ -43,7 +43,7 @@ class Records:
     classes: list[str]
     left_out: dict[str, int] = field(default_factory=dict[str, int])  # reason -> steps
     tracing_inflation: float | None = None
-    traced: bool = False
+    kept_kind: Kind = "measured"
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -52,7 +52,9 @@ class Records:
         """The steps of a mask or an index."""
         period = None if self.period_ns is None else self.period_ns[chosen]
         columns = (self.drafted[chosen], self.kept[chosen], self.batch[chosen], self.class_[chosen])
-        return Records(self.source, *columns, period, self.classes, self.left_out, self.tracing_inflation, self.traced)
+        return Records(
+            self.source, *columns, period, self.classes, self.left_out, self.tracing_inflation, self.kept_kind
+        )
 
 
 def traced_records(store: Store, question: Question) -> Records:
@@ -79,8 +81,18 @@ def traced_records(store: Store, question: Question) -> Records:
             left_out[reason] += 1
     if not rows:
         raise Refused(f"{source}: none of its {len(facts)} facts fits a step ({said(left_out)}): see stepprof steps.")
-    inflation = store.value("SELECT value FROM manifest WHERE key = 'tracing_inflation'")
-    return records_of(source, rows, dict(left_out), None if inflation is None else float(inflation), traced=True)
+    return records_of(source, rows, dict(left_out), _inflation(store), _kept_kind(store))
+
+
+def _inflation(store: Store) -> float | None:
+    value = store.value("SELECT value FROM manifest WHERE key = 'tracing_inflation'")
+    return None if value is None else float(value)
+
+
+def _kept_kind(store: Store) -> Kind:
+    """Whether the recorded command imposed how many drafts are kept."""
+    command = store.value("SELECT value FROM manifest WHERE key = 'command'")
+    return "simulated" if "--simulate-acceptance" in (command or "") else "measured"
 
 
 def traced_step_ms(store: Store, question: Question) -> Figure:
@@ -102,7 +114,7 @@ def records_of(
     rows: list[tuple[int, int, int, str | None, int]],
     left_out: dict[str, int],
     inflation: float | None = None,
-    traced: bool = False,
+    kept_kind: Kind = "measured",
 ) -> Records:
     """Rows (drafted, kept, batch, class, period in ns or UNKNOWN) as arrays; times only where every row has one."""
     names = sorted({name for *_, name, _ in rows if name is not None})
@@ -111,7 +123,7 @@ def records_of(
     class_ = np.array([UNKNOWN if row[3] is None else code[row[3]] for row in rows], dtype=np.int64)
     period = np.array([row[4] for row in rows], dtype=np.int64)
     timed = period if len(rows) and (period != UNKNOWN).all() else None
-    return Records(source, drafted, kept, batch, class_, timed, names, left_out, inflation, traced)
+    return Records(source, drafted, kept, batch, class_, timed, names, left_out, inflation, kept_kind)
 
 
 def step_periods(store: Store, question: Question) -> dict[int, int]:

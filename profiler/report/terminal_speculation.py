@@ -32,17 +32,18 @@ def _lane(out: Console, source: str, lane: Lane) -> None:
     steps = "" if lane.steps is None else f", {lane.steps:,} steps"
     out.print(Text(f"{clean(source)}: {clean(lane.class_ or 'all classes')}, k = {lane.k}{steps}"), style="bold")
     step, rate = lane.step_ms, lane.tokens_per_s
-    timed = "step time unknown" if step is None else f"÷ step {_text(step, 3)} ms ({step.kind})"
+    timed = "step time unknown" if step is None else f"÷ {_text(step, 3)} ms ({step.kind})"
     made = "" if rate is None else f" = {_text(rate, 1)} tokens/s ({rate.kind})"
-    out.print(f"kept {_text(lane.kept, 3)} tokens a step ({lane.kept.kind}) {timed}{made}")
+    out.print(f"kept {_text(lane.kept, 3)} a step ({lane.kept.kind}) {timed}{made}")
     alpha = "" if lane.alpha is None else f"; one constant for all: {lane.alpha:.4f}"
     if lane.basis == "by position":
         out.print(f"first i drafts kept: {' '.join(f'{a:.3f}' for a in lane.acceptance)}{alpha}")
     elif lane.alpha is not None:
         out.print(f"fitted constant acceptance {lane.alpha:.4f} at every position, modelled")
     if lane.forecasts:
-        head = f"{'k':>3}  {'kept':>13}  {'ties at step ms':>15}  {'step ms':>8}  {'tokens/s':>15}  {'change':>15}"
-        out.print(head + "  (modelled)", style="bold")
+        head = f"{'k':>3}  {'kept':>13}  {'ties at step ms':>15}  {'step ms':>7}  {'tokens/s':>15}  {'change':>16}"
+        out.print("with another k (modelled):")
+        out.print(head, style="bold")
     for other in lane.forecasts:
         _forecast(out, other)
     if any(other.exact for other in lane.forecasts):
@@ -53,14 +54,14 @@ def _forecast(out: Console, other: Forecast) -> None:
     change = "-" if other.change is None else _percent(other.change)
     out.print(
         f"{other.k:3}  {_text(other.kept, 3):>13}  {_text(other.break_even_step_ms, 2):>15}  "
-        f"{_text(other.step_ms, 2):>8}  {_text(other.tokens_per_s, 1):>15}  {change:>15}"
+        f"{_text(other.step_ms, 2):>7}  {_text(other.tokens_per_s, 1):>15}  {change:>16}"
     )
     if other.beyond_block:
         out.print("     ! beyond the block the draft was trained for: an extrapolation", style="yellow")
     if other.needs is not None:
         chance = other.needs.chance
-        how = "more than certainty gives" if chance is None else f"each kept with chance {chance:.3f}"
-        out.print(f"     pays if the new positions add {other.needs.acceptance_sum:.3f} kept tokens ({how})")
+        how = "more than certainty gives" if chance is None else f"each with chance {chance:.3f}"
+        out.print(f"     pays if new positions add {other.needs.acceptance_sum:.3f} kept tokens ({how})")
 
 
 def _groups(out: Console, groups: tuple[Group, ...]) -> None:
@@ -69,7 +70,7 @@ def _groups(out: Console, groups: tuple[Group, ...]) -> None:
         figures = f"{_text(group.step_ms, 3):>10}{_text(group.p50_step_ms, 3):>9}{_text(group.tokens_per_s, 1):>10}"
         name = clean(group.class_ or "(all)")[:15]
         out.print(Text(f"{name:16}{group.k:3}{group.steps:9,}{_text(group.kept, 3):>8}{figures}"))
-    out.print("measured; tokens/s is the sum of kept over the sum of time")
+    out.print(f"times measured, kept {groups[0].kept.kind}; tokens/s is the sum of kept over the sum of time")
 
 
 def _table(out: Console, result: Speculation) -> None:
