@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,7 +112,7 @@ def has_facts(store: Store) -> bool:
 
 def records_of(
     source: str,
-    rows: list[tuple[int, int, int, str | None, int]],
+    rows: Sequence[tuple[int, int, int, str | None, int]],
     left_out: dict[str, int],
     inflation: float | None = None,
     kept_kind: Kind = "measured",

@@ -21,7 +21,7 @@ def test_break_even_is_where_the_rates_are_equal():
 @pytest.mark.parametrize(("other_kept", "rows"), [(6.0, 2), (3.0, -2)])
 def test_more_rows_pay_above_the_threshold_and_fewer_below_it(other_kept: float, rows: int):
     at = rates.threshold_step(5, other_kept, rows, 0.5)
-    assert at == {2: 5.0, -2: 2.5}[rows]
+    assert at is not None and at == {2: 5.0, -2: 2.5}[rows]
 
     def gain(step: float) -> float:
         return rates.change(

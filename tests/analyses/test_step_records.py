@@ -1,5 +1,7 @@
 """Facts of a server joined to the steps of a trace: what is used, what is left out and counted."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from stepprof.analyses.attribution import Question
@@ -10,7 +12,7 @@ from tests.trace_builder import TraceBuilder
 MS = 1_000_000
 
 
-def trace(numbers=range(6), length=10) -> TraceBuilder:
+def trace(numbers: Sequence[int] = range(6), length: int = 10) -> TraceBuilder:
     """A step of `length` ms for each number, back to back."""
     made = TraceBuilder()
     for i, n in enumerate(numbers):
