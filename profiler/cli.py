@@ -12,7 +12,7 @@ import sys
 import typer
 
 from stepprof.profiler.capture import command as recording
-from stepprof.profiler.commands import breakdown, capture, demo, host, model, speculation, traces, yardsticks
+from stepprof.profiler.commands import breakdown, capture, demo, host, model, outputs, speculation, traces, yardsticks
 from stepprof.profiler.errors import InputError, StepprofError
 from stepprof.profiler.report import terminal
 
@@ -26,7 +26,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for group in (capture, traces, breakdown, speculation, yardsticks, host, demo, model):  # the order of stepprof --help
+for group in (
+    capture,
+    traces,
+    breakdown,
+    speculation,
+    yardsticks,
+    outputs,
+    host,
+    demo,
+    model,
+):  # the order of stepprof --help
     app.add_typer(group.app)
 
 
@@ -34,7 +44,7 @@ def main() -> None:
     """Run the command line; every fault a user can meet ends in one sentence."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` blocks clean up
     try:
-        app(args=recording.spelled(sys.argv[1:]))
+        app(args=outputs.spelled(recording.spelled(sys.argv[1:])))
     except StepprofError as fault:
         sys.stderr.write(f"stepprof: {terminal.clean(str(fault))}\n")
         sys.exit(fault.exit_code)
