@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Divergence:
 
 @dataclass(frozen=True)
 class ComparedOutputs:
-    """The answer; figures are `measured` in the files. `test` is None without controls."""
+    """The answer; `test` is None without controls."""
 
     forced: bool
     candidate: Pair  # A against B
@@ -61,6 +61,7 @@ class ComparedOutputs:
     level: float
     regression: bool | None
     warnings: tuple[dict[str, Any], ...]
+    kind: Literal["measured"] = "measured"
 
 
 def compared_outputs(a: Path, b: Path, controls: Sequence[Path] = (), level: float = 0.05) -> ComparedOutputs:

@@ -84,6 +84,7 @@ class Rate:
 
     step_ms: float
     tokens_per_s: float
+    kind: Kind = "modelled"
 
 
 @dataclass(frozen=True)

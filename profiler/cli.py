@@ -12,7 +12,18 @@ import sys
 import typer
 
 from stepprof.profiler.capture import command as recording
-from stepprof.profiler.commands import breakdown, capture, demo, host, model, outputs, speculation, traces, yardsticks
+from stepprof.profiler.commands import (
+    breakdown,
+    capture,
+    demo,
+    host,
+    load,
+    model,
+    outputs,
+    speculation,
+    traces,
+    yardsticks,
+)
 from stepprof.profiler.errors import InputError, StepprofError
 from stepprof.profiler.report import terminal
 
@@ -26,17 +37,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for group in (
-    capture,
-    traces,
-    breakdown,
-    speculation,
-    yardsticks,
-    outputs,
-    host,
-    demo,
-    model,
-):  # the order of stepprof --help
+groups = (capture, traces, breakdown, speculation, yardsticks, outputs, load, host, demo, model)
+for group in groups:  # in the order of stepprof --help
     app.add_typer(group.app)
 
 
