@@ -23,7 +23,9 @@ def show_yardsticks(out: Console, result: Yardsticks) -> None:
     if result.ratios:
         out.print(Text(f"{clean(result.ours or '')} ÷ other"), style="bold")
     for ratio in result.ratios:
-        out.print(Text(f"  {_amount(ratio.low, ratio.high, '.2f'):>16}× {clean(_pair(ratio))}"))
+        head, figures = _pair(ratio)
+        out.print(Text(f"  {_amount(ratio.low, ratio.high, '.2f'):>16}× {clean(head)}"))
+        out.print(Text(f"  {'':16}  {clean(figures)}"), style="dim")
     if result.spreads:
         out.print("spread between classes", style="bold")
     for spread in result.spreads:
@@ -37,7 +39,7 @@ def yardsticks_markdown(result: Yardsticks) -> str:
         lines += [f"**{_cell(metric)}**", "", _row(HEADS), _row(["---"] * len(HEADS))]
         lines += [_row(_columns(figure)) for figure in result.figures if figure.metric == metric]
         lines += [""]
-    lines += [f"- {_amount(r.low, r.high, '.2f')}× {_cell(_pair(r))}" for r in result.ratios]
+    lines += [f"- {_amount(r.low, r.high, '.2f')}× {_cell(': '.join(_pair(r)))}" for r in result.ratios]
     lines += [f"- spread {_amount(s.low, s.high, '.2f')}× {_cell(_classes(s))}" for s in result.spreads]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -68,15 +70,15 @@ def _origin(figure: Yardstick) -> str:
     return f"{figure.kind}, by {figure.by}, {figure.origin}{note}"
 
 
-def _pair(ratio: Ratio) -> str:
-    """Both figures, what they share, and what they do not."""
+def _pair(ratio: Ratio) -> tuple[str, str]:
+    """What is compared; both figures, and what they do not share."""
     a, b = ratio.ours, ratio.other
     differs = "" if not ratio.differs else f"; not the same {' and '.join(ratio.differs)}"
     shared = ", ".join(p for p in (a.class_, f"{a.concurrency} at once" if a.concurrency else None) if p)
     figures = (
         f"{_amount(a.low, a.high)} ({a.kind}, {a.test}) ÷ {_amount(b.low, b.high)} ({b.kind}, {b.origin}, {b.test})"
     )
-    return f"{b.source}{', ' + shared if shared else ''}: {figures}{differs}"
+    return f"{b.source}{', ' + shared if shared else ''}", f"{figures}{differs}"
 
 
 def _classes(spread: Spread) -> str:

@@ -66,3 +66,20 @@ def test_a_log_and_a_trace_without_facts(tmp_path: Path, monkeypatch):
 def test_usage(words, said):
     with pytest.raises(UsageError, match=said):
         out(*words)
+
+
+def test_a_real_capture_with_facts(tmp_path: Path):
+    lines = [{"step": n, "drafted": 3, "kept": 1 + n % 4, "batch": 1, "class": "code"} for n in range(8)]
+    (tmp_path / "facts.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    run = tmp_path / "run.duckdb"
+    CliRunner().invoke(app, ["import", str(TRACE), "-o", str(run), "--facts", str(tmp_path / "facts.jsonl")])
+    found = json.loads(out(run, "--json"))
+    steps = json.loads(CliRunner().invoke(app, ["steps", str(run), "--json"]).stdout)["steps"]
+    lane = found["lanes"][0]
+    # the last of the eight steps has no period: kept 1 2 3 4 1 2 3 of the others
+    assert (lane["steps"], lane["kept"]["value"], lane["k"]) == (7, pytest.approx(16 / 7), 3)
+    assert lane["acceptance"] == [pytest.approx(5 / 7), pytest.approx(3 / 7), pytest.approx(1 / 7)]
+    spent = sum(step["period_ns"] for step in steps[:-1])
+    assert lane["tokens_per_s"] == {"value": pytest.approx(16e9 / spent), "kind": "measured", "low": None, "high": None}
+    assert found["left_out"] == {"no period: last, incomplete, warm-up, or the next step is not on record": 1}
+    assert found["row_ms"] is None and "drafted equally many" in found["row_ms_reason"]
