@@ -14,7 +14,7 @@ from typing import Literal
 
 from stepprof.analyses import rates
 from stepprof.analyses.acceptance import beyond, constant_kept, kept_at, needed_chance
-from stepprof.analyses.lanes import value
+from stepprof.analyses.draft_lanes import value
 from stepprof.analyses.speculation_result import Figure, Forecast, Lane, Needs
 
 
