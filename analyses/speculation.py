@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stepprof.analyses import rates
-from stepprof.analyses.forecasts import Draft, forecast
 from stepprof.analyses.draft_lanes import Given, check, groups, lanes, value
+from stepprof.analyses.forecasts import Draft, forecast
 from stepprof.analyses.row_cost import row_cost
 from stepprof.analyses.speculation_result import Figure, Lane, Rate, Speculation
 from stepprof.analyses.step_records import Records

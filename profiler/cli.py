@@ -16,10 +16,12 @@ from stepprof.profiler.commands import (
     breakdown,
     capture,
     demo,
+    export,
     host,
     load,
     model,
     outputs,
+    report,
     speculation,
     traces,
     yardsticks,
@@ -37,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-groups = (capture, traces, breakdown, speculation, yardsticks, outputs, load, host, demo, model)
+groups = (capture, traces, breakdown, report, export, speculation, yardsticks, outputs, load, host, demo, model)
 for group in groups:  # in the order of stepprof --help
     app.add_typer(group.app)
 

@@ -1,6 +1,7 @@
 """`python -m stepprof.runtime run`: prompts of one or more classes, N steps each, and what came of them.
 
-Figures are tagged `measured`, or `simulated` where --simulate-acceptance or --cold-rate had a hand in them.
+Figures are tagged `measured`, or `simulated` where --simulate-acceptance, --cold-rate or a stubbed sidecar had a hand
+in them.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ def run(engine: Engine, plan: Plan, facts: Facts | None = None) -> dict[str, Any
 def simulated(options: Options) -> tuple[str, ...]:
     """The switches that impose what the model would decide."""
     imposed = {"--simulate-acceptance": bool(options.simulate_acceptance), "--cold-rate": options.cold_rate is not None}
+    imposed["--sidecar-mode stub"] = options.sidecar_mode == "stub"
     return tuple(name for name, on in imposed.items() if on)
 
 
@@ -76,8 +78,9 @@ def _class_figures(engine: Engine, name: str, plan: Plan, facts: Facts | None) -
 
 
 def _figures(name: str, tally: Tally, options: Options) -> dict[str, Any]:
-    kept_kind = "simulated" if options.simulate_acceptance else "measured"
-    time_kind = "simulated" if options.cold_rate is not None else "measured"
+    stub = options.sidecar_mode == "stub"
+    kept_kind = "simulated" if options.simulate_acceptance or stub else "measured"
+    time_kind = "simulated" if options.cold_rate is not None or stub else "measured"
     both = "simulated" if "simulated" in (kept_kind, time_kind) else "measured"
     acceptance = [figure(share, kept_kind) for share in tally.acceptance()]
     tokens_per_s = 1e3 * sum(tally.kept) / sum(tally.step_ms)

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 import typer
 
 from stepprof.analyses.attribution import Question
+from stepprof.analyses.draft_lanes import Given
 from stepprof.analyses.draft_log import logged_records
 from stepprof.analyses.forecasts import Draft
-from stepprof.analyses.draft_lanes import Given
 from stepprof.analyses.speculation import Ask, speculate
 from stepprof.analyses.speculation_result import Figure
 from stepprof.analyses.step_records import Records, has_facts, traced_records, traced_step_ms

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stepprof.analyses.forecasts import Draft
 from stepprof.analyses.draft_lanes import Given
+from stepprof.analyses.forecasts import Draft
 from stepprof.analyses.speculation import Ask, speculate
 from stepprof.analyses.speculation_result import Figure, Forecast, Speculation
 from stepprof.analyses.step_records import records_of
