@@ -24,6 +24,7 @@ from stepprof.profiler.commands import (
     report,
     speculation,
     traces,
+    whatif,
     yardsticks,
 )
 from stepprof.profiler.errors import InputError, StepprofError
@@ -39,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-groups = (capture, traces, breakdown, report, export, speculation, yardsticks, outputs, load, host, demo, model)
+groups = (capture, traces, breakdown, report, export, whatif, speculation, yardsticks, outputs, load, host, demo, model)
 for group in groups:  # in the order of stepprof --help
     app.add_typer(group.app)
 
