@@ -3,8 +3,8 @@
     runs(graph, which)                    # [nodes] number of the run, NONE where not selected
     chains(graph, which, patterns)        # the same for ops that follow one another with these names
 
-A run stays on one card and may become one op: no path leaves it and comes back. Inputs that a later
-member waits for are allowed; the run as one op then waits for them too.
+A run stays on one card and in one graph launch (single launches may follow one another), and may become one op:
+no path leaves it and comes back. Inputs that a later member waits for are allowed; the run as one op waits for them.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ def runs(graph: StepGraph, which: Bools, within_layer: bool = False, simple: boo
     """
     before, after = neighbours(graph)
     device, layer, chosen = graph.nodes.device.tolist(), graph.nodes.layer.tolist(), which.tolist()
+    launch, graphs = graph.nodes.launch.tolist(), graph.nodes.graph.tolist()
     ancestors, members, found = [0] * len(graph), list[int](), [NONE] * len(graph)
     for node in order(graph.edges, len(graph)):
         for source in before[node]:
@@ -36,6 +37,7 @@ def runs(graph: StepGraph, which: Bools, within_layer: bool = False, simple: boo
             continue
         for source in reversed(before[node]):
             alike = device[source] == device[node] and (not within_layer or layer[source] == layer[node])
+            alike = alike and (launch[source] == launch[node] or not (graphs[source] or graphs[node]))
             alike = alike and (not simple or len(before[node]) == len(after[source]) == 1)
             run = found[source]
             if alike and run != NONE and not _leaves(before[node], ancestors, members[run]):
@@ -54,15 +56,16 @@ def _leaves(sources: Sequence[int], ancestors: Sequence[int], members: int) -> b
 
 
 def chains(graph: StepGraph, which: Bools, patterns: Sequence[str]) -> Ints:
-    """Non-overlapping chains of selected ops whose names match the patterns in turn, one card each."""
-    after, device = neighbours(graph)[1], graph.nodes.device.tolist()
-    names = graph.nodes.name
+    """Non-overlapping chains of selected ops whose names match the patterns in turn, each on one card and in one graph launch."""
+    after, nodes = neighbours(graph)[1], graph.nodes
+    names, graphs = nodes.name, np.where(nodes.graph, nodes.launch, NONE)  # single launches count as one place
+    where = list(zip(nodes.device.tolist(), graphs.tolist(), strict=True))
     fits = [_named(names, pattern) & which for pattern in patterns]
     found, count = np.full(len(graph), NONE, dtype=np.int64), 0
     for head in np.flatnonzero(fits[0]).tolist():
         chain = [head]
         for fit in fits[1:]:
-            following = [n for n in after[chain[-1]] if fit[n] and device[n] == device[head] and n not in chain]
+            following = [n for n in after[chain[-1]] if fit[n] and where[n] == where[head] and n not in chain]
             if not following:
                 break
             chain.append(following[0])

@@ -60,6 +60,8 @@ def with_breaks(graph: StepGraph, at: Ints, boundary_ns: int) -> StepGraph:
         late += [boundary_ns] * int(sinks.sum())
         rows += [(barrier, n) for n in np.flatnonzero(heads).tolist()]
         late += [0] * int(heads.sum())
+    if not cuts:
+        return graph
     none = np.zeros((cuts, graph.duration.shape[1]), dtype=np.int64)
     return replace(
         graph,

@@ -59,6 +59,14 @@ def test_the_change_goes_onto_the_measured_step():
     assert (found.alone.delta_ms.value, found.alone.step_ms.value) == (-2, 8)
 
 
+def test_the_change_is_that_of_the_p50_step():
+    # steps of 1, 2 and 90 ms, of which b is all but 1 µs: halved, 0.5, 1 and 45
+    graph = hand({"a": [1000] * 3, "b": [n * MS - 1000 for n in (1, 2, 90)]}, [("a", "b", 0)])
+    found = answer(graph, Scale(named("b"), factor=exactly(0.5)))
+    assert found.alone.delta_ms.value == pytest.approx(-0.9995)
+    assert found.alone.step_ms.value == pytest.approx(1.0005)
+
+
 @pytest.mark.parametrize(
     ("gate", "verdict"), [(Gate("<=", -1.0), "met"), (Gate("<=", -2.1), "not met"), (Gate(">=", -1.0), "not met")]
 )
