@@ -35,7 +35,9 @@ KERNEL_SQL = _OP.format(
 MEMCPY_SQL = _OP.format(activity="memcpy", more="bytes, copy_kind, from_device AS src_device, to_device AS dst_device")
 MEMSET_SQL = _OP.format(activity="memset", more="bytes")
 CALL_SQL = "INSERT INTO api BY NAME SELECT process, thread, correlation, start_ns, end_ns, name_id FROM batch"
-CPU_OP_SQL = "INSERT INTO _cpu_op BY NAME SELECT op_id + 1 AS number, process, thread, start_ns, end_ns, name_id FROM batch"
+CPU_OP_SQL = (
+    "INSERT INTO _cpu_op BY NAME SELECT op_id + 1 AS number, process, thread, start_ns, end_ns, name_id FROM batch"
+)
 RANGE_SQL = """
 INSERT INTO range BY NAME SELECT op_id AS range_id, process, thread, start_ns, end_ns, name_id,
     true AS nested, left_open = 1 AS left_open FROM batch
