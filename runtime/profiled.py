@@ -47,16 +47,16 @@ class Profiled:
                 self._write()
 
     def _write(self) -> None:
-        """Whole or not at all; RuntimeFault where the disk takes no more."""
+        """Whole or not at all; RuntimeFault where the disk takes no more, which Kineto only logs."""
         partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
             self.profile.export_chrome_trace(str(partial))
             os.replace(partial, self.path)
-        except (OSError, RuntimeError) as fault:
-            reason = getattr(fault, "strerror", None) or str(fault).splitlines()[0]
-            raise RuntimeFault(f"{self.path} cannot be written ({reason}): check --profile and free space.") from None
+        except (OSError, RuntimeError):
+            raise RuntimeFault(f"{self.path} took no more of the trace: free space, or count fewer --steps.") from None
         finally:
-            partial.unlink(missing_ok=True)
+            for leftover in (partial, partial.with_name(f"{partial.name}.tmp")):
+                leftover.unlink(missing_ok=True)
 
 
 def _check_writable(path: Path) -> None:

@@ -118,7 +118,7 @@ def _renewed(engine: Engine, slots: Sequence[int], texts: Sequence[list[int]]) -
 def _write_facts(facts: Facts, engine: Engine, kept: Sequence[Any], name: str) -> None:
     step, options = engine.state.steps - 1, engine.options
     total, longest = sum(len(one.tokens) for one in kept), max(one.context_length for one in kept)
-    facts.step(step, options.k * len(kept), total, len(kept), name, longest)
+    facts.step(step, options.k * len(kept), total, len(kept), name, longest, engine.runner.gpu_ns)
     if (outbox := engine.runner.sidecar.outbox) is not None:
         rows = options.batch * options.rows_a_sequence
         facts.calls(step, outbox.counts(rows), skips=options.sidecar_mode in ("call", "persistent"))
