@@ -88,7 +88,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--warm-up", type=int, default=2, help="steps before them")
     command.add_argument("--context", type=int, default=0, help="repeat the prompt up to this many tokens")
     command.add_argument("--facts", type=Path, help="write facts of steps and calls here (JSON lines)")
-    command.add_argument("--gpu-times", action="store_true", help="tell the GPU time of each replayed step in the facts")
+    command.add_argument(
+        "--gpu-times", action="store_true", help="tell the GPU time of each replayed step in the facts"
+    )
     command.add_argument("--resident", type=Path, help="write the stamps of a persistent sidecar's calls (JSON lines)")
     command.add_argument("--profile", type=Path, help="write a torch.profiler trace of the counted steps here (JSON)")
     command.add_argument("--truth", type=Path, help="write the ops of a step and the graph's edges here (JSON)")

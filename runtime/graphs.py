@@ -77,16 +77,16 @@ class Runner:
 
     def _replay(self, graph: Any) -> None:
         """With CUDA events around it where `timed`; they stand outside the graph, which stays as it is."""
-        began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2)) if self.timed else (None, None)
+        clock = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if self.timed else []
         with torch.cuda.stream(self.stream):
-            if began is not None:
-                began.record(self.stream)
+            for event in clock[:1]:
+                event.record(self.stream)
             graph.replay()
-            if ended is not None:
-                ended.record(self.stream)
+            for event in clock[1:]:
+                event.record(self.stream)
         self._settle()
-        if began is not None:
-            self.gpu_ns = round(began.elapsed_time(ended) * 1e6)  # ms
+        if clock:
+            self.gpu_ns = round(clock[0].elapsed_time(clock[1]) * 1e6)  # from ms
 
     def _capture(self, name: str, rows: int, body: Callable[[], None], live: list[torch.Tensor]) -> None:
         before = [part.clone() for part in live]
