@@ -49,11 +49,13 @@ def say(line: str) -> None:
 def _keep(folder: Path, out: Path) -> None:
     """The records of the traced run beside the run file, where there are any."""
     records, trace = folder / out.stem, folder / TRACE
-    kept = out.with_name(f"{out.name}.records")
     if trace.is_file():
-        records, kept = trace, out.with_name(f"{out.name}.json")
-    elif not (records.is_dir() and record_files(records)):
-        return
+        _move(trace, out.with_name(f"{out.name}.json"), "Perfetto shows them")
+    elif records.is_dir() and record_files(records):
+        _move(records, out.with_name(f"{out.name}.records"), "stepprof import reads them")
+
+
+def _move(records: Path, kept: Path, use: str) -> None:
     if not kept.exists():
         records.rename(kept)
-        say(f"the records are kept in {kept}; stepprof import reads them")
+        say(f"the records are kept in {kept}; {use}")

@@ -58,6 +58,8 @@ def show_capture(out: Console, summary: dict[str, Any], done: Captured) -> None:
         f"({cost.low:.3f} to {cost.high:.3f});\nuntraced p50 {_ms(cost.control_p50_ns[0]):.3f} ms, "
         f"traced {_ms(cost.traced_p50_ns):.3f} ms, {len(cost.control_ns)} untraced steps, measured"
     )
+    if cost.span is not None and cost.prologue is not None:
+        out.print(f"   = 1 + {cost.prologue:.3f} around the GPU's ops + {cost.span:.3f} within them")
 
 
 def show_audit(out: Console, facts: list[Fact]) -> None:
