@@ -115,7 +115,7 @@ def _what_there_is(store: Store, pattern: str, numbers: tuple[int, int] | None) 
     if numbers is not None and (count := store.value("SELECT count(number) FROM _matching")):
         return f"the run has {count} steps, so give --steps A:B with A below {count}"
     names = store.rows(
-        "SELECT text FROM range JOIN name USING (name_id) GROUP BY text ORDER BY count(*) DESC, text LIMIT 5"
+        "SELECT text FROM range JOIN name USING (name_id) GROUP BY text ORDER BY min(start_ns), text LIMIT 5"
     )
     held = ", ".join(text for (text,) in names) or "no ranges at all"
     return f"no range matches {pattern!r}; the run has {held}"
