@@ -20,10 +20,10 @@ from stepprof.profiler.ingest.record_file import record_files
 @contextmanager
 def workplace(out: Path, force: bool, keep: bool) -> Generator[Path]:
     """InputError or UsageError where the run file could not be written; the program has not run then."""
-    if out.exists() and not force:
-        raise InputError(f"{out} exists already: choose another -o or pass --force.")
     if out.is_dir():
         raise UsageError(f"{out} is a folder: give the name of a file to -o.")
+    if out.exists() and not force:
+        raise InputError(f"{out} exists already: choose another -o or pass --force.")
     try:
         folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".records", dir=out.parent))
     except OSError as fault:
