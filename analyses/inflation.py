@@ -3,6 +3,7 @@
     found = tracing_inflation(store)      # None without a control
     found.ratio, found.interval           # traced over untraced step time, with its 95 % interval
     inflation_warning(store)              # for answers that rest on untraced time: what-if, gates
+    time_warnings(store)                  # for answers that do not list all warnings of their run
 
 All figures are measured (profiler/capture/control.py).
 """
@@ -16,6 +17,7 @@ from stepprof.profiler.store import Store
 
 LIMIT = 1.05  # above it an answer about untraced time rests on doubtful ground (DESIGN, CLI contract)
 CODE = "tracing_inflation"
+OTHER_TIMES = ("cpu_stand_in",)  # warnings of a run whose times are not those of a GPU
 
 
 @dataclass(frozen=True)
@@ -51,3 +53,10 @@ def inflation_warning(store: Store) -> dict[str, Any] | None:
         "times saved in this trace are not the times saved without it."
     )
     return {"code": CODE, "count": 1, "text": text}
+
+
+def time_warnings(store: Store) -> list[dict[str, Any]]:
+    """What makes the run's times other than those of an untraced GPU."""
+    inflated = inflation_warning(store)
+    found = [warning for warning in store.warnings() if warning["code"] in OTHER_TIMES]
+    return found if inflated is None else [*found, inflated]

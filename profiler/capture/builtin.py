@@ -20,7 +20,8 @@ from stepprof.profiler.capture.program import check_command
 from stepprof.profiler.errors import InputError, UsageError
 from stepprof.profiler.ingest.importer import Extras
 
-OURS = ("--facts", "--profile", "--gpu-times")  # switches that a capture gives by itself
+OURS = ("--facts", "--resident", "--profile", "--gpu-times")  # switches that a capture gives by itself
+PERSISTENT = ("persistent", "--sidecar-mode=persistent")
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,17 @@ class Program:
 
     def started(self, facts: Path, *more: str) -> list[str]:
         """The command line of one run; the built-in model is told where to leave its facts, and what else."""
-        return [*self.command, "--facts", str(facts), *more] if self.built_in else self.command
+        if not self.built_in:
+            return self.command
+        persistent = any(word in PERSISTENT for word in self.command)
+        stamps = ["--resident", str(_stamps(facts))] if persistent else []
+        return [*self.command, "--facts", str(facts), *stamps, *more]
 
     def extras(self, facts: Path) -> Extras:
-        """What the run left beside its trace. (The stamps of a resident sidecar, --resident, belong here too.)"""
-        return Extras(facts=_whole_lines(facts)) if self.built_in else Extras()
+        """What the run left beside its trace: facts, and the stamps of a sidecar that never leaves its card."""
+        if not self.built_in:
+            return Extras()
+        return Extras(facts=_whole_lines(facts), resident=_whole_lines(_stamps(facts)))
 
 
 def program_of(words: list[str], machine: Machine) -> Program:
@@ -56,10 +63,14 @@ def program_of(words: list[str], machine: Machine) -> Program:
     return Program([sys.executable, "-m", "stepprof.runtime", "run", "--preset", preset, *words], built_in=True)
 
 
-def _whole_lines(facts: Path) -> Path | None:
-    """The facts file without a last line that a killed program left unfinished; None where there is none."""
-    if not facts.is_file():
+def _stamps(facts: Path) -> Path:
+    return facts.with_name(f"resident-{facts.name}")
+
+
+def _whole_lines(path: Path) -> Path | None:
+    """The file without a last line that a killed program left unfinished; None where there is none."""
+    if not path.is_file():
         return None
-    text = facts.read_bytes()
-    facts.write_bytes(text[: text.rfind(b"\n") + 1])
-    return facts
+    text = path.read_bytes()
+    path.write_bytes(text[: text.rfind(b"\n") + 1])
+    return path

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from stepprof.analyses.attribution import attribute
 from stepprof.analyses.breakdown import breakdown
-from stepprof.analyses.inflation import TracingInflation, inflation_warning, tracing_inflation
+from stepprof.analyses.inflation import TracingInflation, inflation_warning, time_warnings, tracing_inflation
 from stepprof.profiler.report.document import breakdown_document, roles_document, steps_document
 from stepprof.profiler.report.terminal import show_inflation
 from tests.trace_builder import TraceBuilder
@@ -49,6 +49,12 @@ def test_the_warning_says_how_much():
     warning = inflation_warning(run(**ratio("1.25", "1.2", "1.3")).store())
     assert warning is not None and (warning["code"], warning["count"]) == ("tracing_inflation", 1)
     assert warning["text"].startswith("Tracing made a step 1.25 times as long as untraced (1.20 to 1.30):")
+
+
+def test_doubts_of_times_are_the_stand_in_and_the_inflation():
+    made = run(**ratio("1.25", "1.2", "1.3")).add("warning", code="cpu_stand_in", count=3, text="of the CPU.")
+    made.add("warning", code="op_duplicate", count=1, text="no doubt of times.")
+    assert [warning["code"] for warning in time_warnings(made.store())] == ["cpu_stand_in", "tracing_inflation"]
 
 
 def test_every_document_carries_it():

@@ -48,6 +48,15 @@ def test_no_program_is_the_built_in_model():
     assert on_cpu.started(Path("f"), "--gpu-times")[-3:] == ["--facts", "f", "--gpu-times"]
 
 
+def test_a_sidecar_that_never_leaves_its_card_stamps_its_calls(tmp_path):
+    facts = tmp_path / "facts.jsonl"
+    for words in (["--sidecar-mode", "persistent"], ["--sidecar-mode=persistent"]):
+        started = Program(["x", *words], built_in=True).started(facts)
+        assert started[-4:] == ["--facts", str(facts), "--resident", str(tmp_path / "resident-facts.jsonl")]
+    (tmp_path / "resident-facts.jsonl").write_text("{}\n")
+    assert Program(["x"], built_in=True).extras(facts).resident == tmp_path / "resident-facts.jsonl"
+
+
 def test_a_program_is_started_as_it_is():
     program = program_of([sys.executable, "--facts", "x"], CPU)
     assert program == Program([sys.executable, "--facts", "x"])
