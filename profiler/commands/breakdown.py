@@ -35,9 +35,10 @@ def steps(trace: Trace, marker: Marker = None, method: Method = None, rules: Rul
     with opened(trace) as store:
         found = attribute(store, Question(marker, method, rules))
         if json:
-            print_json(document.steps_document(found.steps, found.warnings))
+            print_json(document.steps_document(found.steps, found.warnings, found.inflation))
         else:
             terminal.show_steps(terminal.console(), source_of(store), found.steps, found.warnings)
+            terminal.show_inflation(terminal.console(), found.inflation)
 
 
 @app.command("breakdown")
@@ -74,3 +75,5 @@ def roles(trace: Trace, marker: Marker = None, method: Method = None, rules: Rul
             print_json(document.roles_document(found, rows))
         else:
             terminal.show_roles(terminal.console(), source_of(store), rows)
+            terminal.show_inflation(terminal.console(), found.inflation)
+            terminal.show_warnings(terminal.console(), found.warnings)
