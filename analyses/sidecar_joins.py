@@ -36,8 +36,9 @@ class Joins:
     wait: Ints  # 0 where the join is UNKNOWN
     linked: Bools  # an edge, an event or an idle card says so; else order alone
     resumes: Ints  # start of the join
-    marked_wait: Ints  # the wait at the op whose range says that it waits or adds; UNKNOWN without such an op
-    marked_op: Ints
+    marked: Ints  # the op whose range says that it waits or adds; UNKNOWN where there is none
+    marked_wait: Ints  # the wait there
+    at_mark: Bools  # the join's own range says so
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,11 @@ def find_joins(scene: Scene, calls: Calls) -> Joins:
         column[call[last]] = value[last]
     linked = np.zeros(len(calls), bool)
     linked[call[last]] = True
-    at, marked_op, marked = joins[0], *_marked(scene, calls, main)
+    at, marked = joins[0], _marked_ops(scene, calls, main)
     resumes = np.where(at != UNKNOWN, scene.found.ops.start[at], UNKNOWN)
-    return Joins(at, _forks(scene, calls, main), joins[1], joins[2], joins[3], linked, resumes, marked, marked_op)
+    marked_wait = np.where(marked != UNKNOWN, np.maximum(calls.done - main.ready(marked), 0), UNKNOWN)
+    fork = _forks(scene, calls, main)
+    return Joins(at, fork, joins[1], joins[2], joins[3], linked, resumes, marked, marked_wait, _says_so(scene, at))
 
 
 def _main(scene: Scene, calls: Calls) -> _Main:
@@ -141,11 +144,10 @@ def _marked_ops(scene: Scene, calls: Calls, main: _Main) -> Ints:
     return found
 
 
-def _marked(scene: Scene, calls: Calls, main: _Main) -> tuple[Ints, Ints]:
-    """The marked op of each call, and how long the main card waits there."""
-    op = _marked_ops(scene, calls, main)
-    wait = np.where(op != UNKNOWN, np.maximum(calls.done - main.ready(op), 0), UNKNOWN)
-    return op, wait
+def _says_so(scene: Scene, op: Ints) -> Bools:
+    """Whether an op's range says that it waits for the sidecar or adds its answer."""
+    waits = np.array([part == WAIT for part in scene.marks.part])[scene.found.labels.of_op[op]]
+    return (op != UNKNOWN) & (waits | (scene.found.roles.role[op] == COMBINE))
 
 
 def _forks(scene: Scene, calls: Calls, main: _Main) -> Ints:
