@@ -1,6 +1,6 @@
 """The latest entry of a group up to a time, for many questions at once.
 
-    latest(group, time, in_group, at)     # index of an entry for each (in_group, at), UNKNOWN where there is none
+latest(group, time, in_group, at)     # index of an entry for each (in_group, at), UNKNOWN where there is none
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-
 from stepprof.analyses.attribution import Attribution
 from stepprof.analyses.clock_offset import ClockOffset, clock_offset
 from stepprof.analyses.ops import UNKNOWN
@@ -113,5 +112,3 @@ def _open(joins: Joins) -> list[dict[str, Any]]:
     count = int((joins.op == UNKNOWN).sum())
     text = f"{count} calls are followed by no op of the main card in their step; they have no join and no away time."
     return [{"code": "no_join", "count": count, "text": text}] if count else []
-
-

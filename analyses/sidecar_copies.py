@@ -1,7 +1,7 @@
 """Copies between the main card and others: which way each goes, and how many bytes.
 
-    copies = load_copies(store, ops, main=0)
-    copies.side[i]       # the card that copy i serves
+copies = load_copies(store, ops, main=0)
+copies.side[i]       # the card that copy i serves
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rows and experts of calls, and which calls were skipped: told by the server, else by marks.
 
-    counts = call_counts(store, scene, step, layer)
-    counts.rows       # UNKNOWN where nobody says
+counts = call_counts(store, scene, step, layer)
+counts.rows       # UNKNOWN where nobody says
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def call_facts(store: Store, steps: Steps, chosen: Sequence[int]) -> CallFacts:
     place = np.minimum(np.searchsorted(numbers[order], number), max(len(numbers) - 1, 0))
     mine = numbers[order][place] == number if len(number) else np.zeros(0, bool)
     columns = [np.asarray(table[key], dtype=np.int64)[mine] for key in ("layer", "rows", "experts")]
-    return CallFacts(np.array(chosen, dtype=np.int64)[order][place[mine]], *columns, table["skipped"].astype(bool)[mine])
+    return CallFacts(
+        np.array(chosen, dtype=np.int64)[order][place[mine]], *columns, table["skipped"].astype(bool)[mine]
+    )
 
 
 def marked_counts(scene: Scene, stretches: Stretches, count: int) -> tuple[Ints, Ints]:

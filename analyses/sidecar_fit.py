@@ -148,7 +148,7 @@ def _huber(model: _Model, y: Floats) -> Fit:
 
 
 def _deviation(x: Floats, off: Floats, scale: float) -> Floats:
-    """Standard deviations of the costs: scale² · mean ψ² / (mean ψ′)² · (XᵀX)⁻¹."""
+    """Standard deviations of the costs: scale² · mean ψ² / (mean dψ)² · (XᵀX)⁻¹."""
     spare = len(x) - x.shape[1]
     if scale == 0 or spare <= 0:
         return np.zeros(x.shape[1])

@@ -1,6 +1,6 @@
 """Calls by rows: how long they take, and what of them is which phase and kind.
 
-    everything, *by_rows = groups(calls, joins, pieces, floor)
+everything, *by_rows = groups(calls, joins, pieces, floor)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the ranges around ops say about the sidecar: the part of a call, its rows and experts.
 
-    said = sidecar_marks(labels.paths, rules)
-    said.part[labels.of_op[i]]        # "gather"; "" where the range names a call and no part
+said = sidecar_marks(labels.paths, rules)
+said.part[labels.of_op[i]]        # "gather"; "" where the range names a call and no part
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the sidecar's calls are looked for in: chosen steps, the main card, copies, marks, edges.
 
-    scene = make_scene(store, found, chosen, rules)
-    scene.step[i]        # the step in which op i can be part of a call
+scene = make_scene(store, found, chosen, rules)
+scene.step[i]        # the step in which op i can be part of a call
 """
 
 from __future__ import annotations

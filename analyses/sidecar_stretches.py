@@ -45,8 +45,16 @@ class Stretches:
 
     def ordered(self, order: Ints, call: Ints) -> Stretches:
         """These entries in this order, with these calls."""
-        columns = (call, self.start, self.end, self.phase, self.kind, self.away, self.op)
-        return Stretches(*(column[order] for column in columns), phases=self.phases)
+        return Stretches(
+            call=call[order],
+            start=self.start[order],
+            end=self.end[order],
+            phase=self.phase[order],
+            kind=self.kind[order],
+            away=self.away[order],
+            op=self.op[order],
+            phases=self.phases,
+        )
 
     def joined(self, other: Stretches) -> Stretches:
         """Both, by (call, start); their phases become one list."""

@@ -1,7 +1,7 @@
 """What steps wait for at the sidecar: by layer, step and class, and each call on its own.
 
-    waits = Waits(scene, calls, joins, steps, bound)
-    by_step(waits)[0].join_wait_ns
+waits = Waits(scene, calls, joins, steps, bound)
+by_step(waits)[0].join_wait_ns
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stepprof.analyses.sidecar_calls import Calls
 from stepprof.analyses.sidecar_facts import call_facts, step_numbers
 from stepprof.analyses.sidecar_joins import Joins
 from stepprof.analyses.sidecar_members import Scene
-from stepprof.analyses.sidecar_result import CallRow, ClassWait, LayerWait, StepWait
+from stepprof.analyses.sidecar_result import CallRow, ClassWait, LayerWait, Sidecar, StepWait
 from stepprof.profiler.store import Store
 
 
@@ -113,6 +113,22 @@ def by_class(store: Store, waits: Waits, length: Ints) -> list[ClassWait]:
             )
         )
     return found
+
+
+def class_of_run(name: str, answer: Sidecar) -> ClassWait:
+    """A whole run as a class."""
+    rows = [call.rows for call in answer.table]
+    known = [r for r in rows if r is not None]
+    return ClassWait(
+        name=name,
+        steps=answer.steps,
+        calls=answer.calls / answer.steps,
+        mean_rows=sum(known) / len(known) if known and len(known) == len(rows) else None,
+        skipped_share=answer.skipped_share,
+        p50_us=answer.all.p50_us,
+        join_wait_us=answer.join_wait_us_per_step,
+        away_us=answer.away_us_per_step,
+    )
 
 
 def where_main_waits(waits: Waits) -> list[str]:

@@ -75,13 +75,13 @@ def breakdown_csv(result: Breakdown) -> str:
     write = csv.writer(out, lineterminator="\n").writerow
     write(["row", result.by, "exposed_ns", "exposed_total_ns", "busy_ns", "work_ns", "hidden_ns", "ops", "share"])
     for r in result.rows:
-        write(["op", _cell(r.key), r.exposed_ns, r.exposed_total_ns, r.busy_ns, r.work_ns, r.hidden_ns, r.ops, r.share])
+        write(["op", cell(r.key), r.exposed_ns, r.exposed_total_ns, r.busy_ns, r.work_ns, r.hidden_ns, r.ops, r.share])
     for g in result.gaps:
         write(["gap", g.class_, g.exposed_ns, g.exposed_total_ns, "", "", "", g.count, g.share])
     return out.getvalue()
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """The text, never a formula."""
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
