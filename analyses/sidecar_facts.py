@@ -61,10 +61,9 @@ def call_facts(store: Store, steps: Steps, chosen: Sequence[int]) -> CallFacts:
     number = np.asarray(table["step"], dtype=np.int64)
     place = np.minimum(np.searchsorted(numbers[order], number), max(len(numbers) - 1, 0))
     mine = numbers[order][place] == number if len(number) else np.zeros(0, bool)
-    columns = [np.asarray(table[key], dtype=np.int64)[mine] for key in ("layer", "rows", "experts")]
-    return CallFacts(
-        np.array(chosen, dtype=np.int64)[order][place[mine]], *columns, table["skipped"].astype(bool)[mine]
-    )
+    layer, rows, experts = (np.asarray(table[key], dtype=np.int64)[mine] for key in ("layer", "rows", "experts"))
+    step = np.array(chosen, dtype=np.int64)[order][place[mine]]
+    return CallFacts(step, layer, rows, experts, table["skipped"].astype(bool)[mine])
 
 
 def marked_counts(scene: Scene, stretches: Stretches, count: int) -> tuple[Ints, Ints]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stepprof.analyses.ops import UNKNOWN, Ints
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 Interval = tuple[float, float]
 OLS = "ordinary least squares on per-rows medians"
 HUBER = "Huber M-estimator (k 1.345) on calls"
@@ -131,7 +131,7 @@ def _resampled(cell: Ints, y: Floats, count: int) -> Floats:
 def _huber(model: _Model, y: Floats) -> Fit:
     """Start at least squares, then weigh calls far from the line down."""
     x = model.matrix
-    cost = np.linalg.lstsq(x, y, rcond=None)[0]
+    cost: Floats = np.linalg.lstsq(x, y, rcond=None)[0].astype(np.float64)
     scale = 0.0
     for _ in range(100):
         off = y - x @ cost

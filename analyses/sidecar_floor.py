@@ -67,7 +67,9 @@ def _bytes(store: Store, scene: Scene, calls: Calls, quoted: Quoted) -> tuple[Fl
         (scene.copies.bytes[op].astype(float), "bytes of copies in the calls"),
     ):
         if size.any():
-            return np.bincount(call, weights=size, minlength=len(calls)), whence
+            total = np.zeros(len(calls))
+            np.add.at(total, call, size)
+            return total, whence
     return None, "bytes of the experts are not known"
 
 

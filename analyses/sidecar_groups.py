@@ -94,8 +94,9 @@ def headroom_sentence(every: Group, phases: list[PhaseKinds], floor: Floor) -> s
     largest = max(phases, key=lambda p: room[p.phase])
     kind, us = next(iter(largest.kinds.items()))
     of_call = f"{largest.mean_us:.1f} of {every.mean_us:.1f} µs a call"
-    what = f"{100 * us / largest.mean_us:.0f} % of it is kind {kind}"
+    nothing = set(largest.kinds) <= set(IDLE)
+    what = "nothing of the call runs in it" if nothing else f"{100 * us / largest.mean_us:.0f} % of it is kind {kind}"
     if floor.ns is None:
         return f"The largest phase is {largest.phase}: {of_call}, {what}; how much of it must be is not known."
-    over = f"{room[largest.phase]:.1f} µs above its share of the floor"
+    over = f"{room[largest.phase]:.1f} µs above its share of the floor (modelled)"
     return f"The largest headroom is in {largest.phase}: {of_call}, {over}; {what}."

@@ -2,8 +2,9 @@
 
 A join is an op of the main card that waits for both cards. Its predecessors are recorded graph edges, else
 the dependency the walk follows and the main card's last op before it. Of several such ops of a call the one
-with the longest wait counts. Where no link leads back to the main card, the join is the op that adds the
-answer (role `combine`) or, failing that, the main card's next op, and the wait is what their times leave.
+with the longest wait counts. Where no link leads back to the main card and no edges are recorded, the join is the op
+that adds the answer (role `combine`) or, failing that, the main card's next op, and the wait is what their
+times leave.
 
     joins = find_joins(scene, calls)
     joins.wait       # ns; 0 where the main card was the later one
@@ -104,7 +105,7 @@ def _main(scene: Scene, calls: Calls) -> _Main:
 def _links(scene: Scene, main: _Main) -> tuple[Ints, Ints, Ints]:
     """(call, op of the main card, latest end among the call's ops that it follows)."""
     deps, edges, ops = scene.found.deps, scene.edges, scene.found.ops
-    guess = np.flatnonzero(~edges.known & (deps.predecessor != UNKNOWN))
+    guess = np.flatnonzero((~edges.known | deps.head) & (deps.predecessor != UNKNOWN))
     source = np.concatenate([edges.source, deps.predecessor[guess]])
     target = np.concatenate([edges.target, guess])
     kept = (main.call[source] != UNKNOWN) & main.own[target] & (scene.step[target] != UNKNOWN)
@@ -124,6 +125,7 @@ def _by_order(scene: Scene, calls: Calls, main: _Main) -> tuple[Ints, Ints, Ints
     adds = _marked_ops(scene, calls, main)
     op = np.where((adds != UNKNOWN) & (ops.start[adds] >= calls.done), adds, op)
     op = np.where((op != UNKNOWN) & (scene.step[op] == calls.step), op, UNKNOWN)
+    op = np.where(scene.edges.known[op] & ~scene.found.deps.head[op], UNKNOWN, op)  # its edges say what it waits for
     ready = np.where(op != UNKNOWN, main.ready(op), UNKNOWN)
     wait = np.where(op != UNKNOWN, np.maximum(calls.done - ready, 0), 0)
     return op, ready, calls.done.copy(), wait

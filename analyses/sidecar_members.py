@@ -53,9 +53,11 @@ class Scene:
     edges: ReplayEdges
 
 
-def main_card(found: Attribution) -> int:
-    """The card with the most ops in steps."""
-    return int(np.bincount(found.ops.device[found.steps.of_op != UNKNOWN], minlength=1).argmax())
+def main_card(found: Attribution, marks: SidecarMarks) -> int:
+    """The card with the most ops in steps that no range gives to the sidecar."""
+    inside = found.steps.of_op != UNKNOWN
+    own = inside & ~marks.marked[found.labels.of_op]
+    return int(np.bincount(found.ops.device[own if own.any() else inside], minlength=1).argmax())
 
 
 def marked_members(scene: Scene) -> Members:

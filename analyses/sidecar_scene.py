@@ -23,7 +23,7 @@ from stepprof.profiler.store import Store
 def make_scene(store: Store, found: Attribution, chosen: Sequence[int], rules: RuleSet) -> Scene:
     """Gather it; `chosen` are indices of steps."""
     marks = sidecar_marks(found.labels.paths, rules)
-    main = main_card(found)
+    main = main_card(found, marks)
     kept = np.full(len(found.steps) + 1, UNKNOWN, dtype=np.int64)
     kept[list(chosen)] = list(chosen)
     step = kept[_step_of(found, marks)]

@@ -71,7 +71,7 @@ def verdict(answer: Sidecar) -> str:
     share = 100 * shares[first] / max(answer.all.mean_us, 1e-9)
     said = f"{'Most' if share > 50 else 'The largest part'} of a call is {first} ({share:.0f} %)"
     experts = kinds_of_experts(answer.phases)
-    if not experts:
+    if not experts or answer.source != "marks":  # without marks a phase is named after its kind
         return f"{said}."
     kind, us = next(iter(experts.items()))
     inside = 100 * us / sum(experts.values())
