@@ -2,9 +2,9 @@
 
 A join is an op of the main card that waits for both cards. Its predecessors are recorded graph edges, else
 the dependency the walk follows and the main card's last op before it. Of several such ops of a call the one
-with the longest wait counts. Where no link leads back to the main card and no edges are recorded, the join is the op
-that adds the answer (role `combine`) or, failing that, the main card's next op, and the wait is what their
-times leave.
+with the longest wait counts. Where no link leads back to the main card and no edges are recorded, the join is
+the op that adds the answer (role `combine`) or, failing that, the main card's next op, and the wait is what
+their times leave.
 
     joins = find_joins(scene, calls)
     joins.wait       # ns; 0 where the main card was the later one
@@ -125,7 +125,9 @@ def _by_order(scene: Scene, calls: Calls, main: _Main) -> tuple[Ints, Ints, Ints
     adds = _marked_ops(scene, calls, main)
     op = np.where((adds != UNKNOWN) & (ops.start[adds] >= calls.done), adds, op)
     op = np.where((op != UNKNOWN) & (scene.step[op] == calls.step), op, UNKNOWN)
-    op = np.where(scene.edges.known[op] & ~scene.found.deps.head[op], UNKNOWN, op)  # its edges say what it waits for
+    first = _first_ops(calls)
+    same = (first != UNKNOWN) & (ops.launch[op] == ops.launch[first])
+    op = np.where(scene.edges.known[op] & same, UNKNOWN, op)  # its edges say that it does not wait
     ready = np.where(op != UNKNOWN, main.ready(op), UNKNOWN)
     wait = np.where(op != UNKNOWN, np.maximum(calls.done - ready, 0), 0)
     return op, ready, calls.done.copy(), wait
@@ -152,13 +154,19 @@ def _says_so(scene: Scene, op: Ints) -> Bools:
     return (op != UNKNOWN) & (waits | (scene.found.roles.role[op] == COMBINE))
 
 
-def _forks(scene: Scene, calls: Calls, main: _Main) -> Ints:
-    """End of the main card's op that the first op of each call follows."""
-    deps, ops, stretches = scene.found.deps, scene.found.ops, calls.stretches
+def _first_ops(calls: Calls) -> Ints:
+    """The op that begins each call, UNKNOWN where a stamp does."""
+    stretches = calls.stretches
     work = np.flatnonzero(~stretches.waits)
     first = np.full(len(calls), UNKNOWN, dtype=np.int64)
     at = work[np.unique(stretches.call[work], return_index=True)[1]]
     first[stretches.call[at]] = stretches.op[at]
+    return first
+
+
+def _forks(scene: Scene, calls: Calls, main: _Main) -> Ints:
+    """End of the main card's op that the first op of each call follows."""
+    deps, ops, first = scene.found.deps, scene.found.ops, _first_ops(calls)
     before = np.where(first != UNKNOWN, deps.predecessor[first], UNKNOWN)
     known = (before != UNKNOWN) & main.own[before]
     fork = np.where(known, ops.end[before], main.before(calls.start))

@@ -67,6 +67,8 @@ def breakdown_(
 ) -> None:
     """Show where the steps' time goes: exposed, hidden, busy, work and gaps; or --sidecar, call by call."""
     if sidecar:
+        if by != "role":
+            raise UsageError(f"--by {by} says nothing of --sidecar: leave one of them out.")
         question = SidecarQuestion(rules, _quoted(expert_bytes, bandwidth))
         _show_sidecar(trace, Question(marker, method, rules), question, (step, steps), classes or [], csv, json)
         return

@@ -50,7 +50,7 @@ def test_a_call_that_nothing_follows_has_no_join():
         p.op("norm", at, at + 1, stream=9)
     c = p.copy_in(12, 14, "sidecar/1/copy_in", after=[a])
     p.op("w_gemm", 16, 28, "sidecar/1/up", device=1, after=[c])
-    calls, joins, pieces = p.calls()
+    _, joins, pieces = p.calls()
     assert (joins.op.tolist(), joins.wait.tolist(), pieces.length.tolist()) == ([UNKNOWN], [0], [16])
     answer = p.sidecar()
     assert (answer.away_us_per_step, answer.all.away_us) == (0, None)
