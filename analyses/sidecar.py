@@ -72,7 +72,7 @@ def _answer(
         all=grouped[0],
         per_rows=grouped[1:],
         phases=phase_kinds(pieces),
-        join_wait_us_per_step=float(joins.wait.sum()) / 1e3 / len(steps),
+        join_wait_us_per_step=float(waits.counted.sum()) / 1e3 / len(steps),
         away_us_per_step=float(waits.away.sum()) / 1e3 / len(steps),
         by_layer=by_layer(waits),
         by_step=by_step(waits),

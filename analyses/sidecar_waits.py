@@ -37,6 +37,16 @@ class Waits:
         return np.where(self.joins.op != UNKNOWN, self.joins.resumes - self.calls.start, 0)
 
     @cached_property
+    def counted(self) -> Ints:
+        """The wait of each call as it counts for its step: of calls with one join only the longest does, ns."""
+        joins = self.joins
+        order = np.lexsort((joins.wait, joins.op))
+        last = np.append(joins.op[order][1:] != joins.op[order][:-1], True)[: len(order)]
+        counted = np.zeros_like(joins.wait)
+        counted[order[last]] = joins.wait[order[last]]
+        return np.where(joins.op == UNKNOWN, joins.wait, counted)
+
+    @cached_property
     def below(self) -> Bools:
         """Waits that clocks which are `bound` apart could make up."""
         return (self.joins.wait > 0) & (self.joins.wait < (self.bound or 0))
@@ -78,7 +88,7 @@ def by_step(waits: Waits) -> list[StepWait]:
     count = len(waits.scene.found.steps)
     calls = np.bincount(waits.calls.step, minlength=count)
     wait, away = (np.zeros(count, dtype=np.int64) for _ in range(2))
-    np.add.at(wait, waits.calls.step, waits.joins.wait)
+    np.add.at(wait, waits.calls.step, waits.counted)
     np.add.at(away, waits.calls.step, waits.away)
     return [StepWait(i, int(calls[i]), int(wait[i]), int(away[i])) for i in waits.steps]
 
@@ -108,7 +118,7 @@ def by_class(store: Store, waits: Waits, length: Ints) -> list[ClassWait]:
                 mean_rows=float(rows.mean()) if len(rows) and (rows != UNKNOWN).all() else None,
                 skipped_share=skipped,
                 p50_us=float(np.median(length[at])) / 1e3 if len(at) else None,
-                join_wait_us=float(waits.joins.wait[at].sum()) / 1e3 / len(steps),
+                join_wait_us=float(waits.counted[at].sum()) / 1e3 / len(steps),
                 away_us=float(waits.away[at].sum()) / 1e3 / len(steps),
             )
         )

@@ -93,12 +93,16 @@ class Program:
 
     def calls(self, chosen: Sequence[int] | None = None) -> tuple[Calls, Joins, Pieces]:
         """Calls, joins and pieces."""
-        store, found = self.found()
-        steps = list(found.steps.usable if chosen is None else chosen)
-        scene = make_scene(store, found, steps, load_rules())
-        calls = find_calls(store, scene, steps)
-        joins = find_joins(scene, calls)
-        return calls, joins, cut(calls, joins)
+        return calls_of(*self.found(), chosen)
+
+
+def calls_of(store: Store, found: Attribution, chosen: Sequence[int] | None = None) -> tuple[Calls, Joins, Pieces]:
+    """Calls, joins and pieces of a run."""
+    steps = list(found.steps.usable if chosen is None else chosen)
+    scene = make_scene(store, found, steps, load_rules())
+    calls = find_calls(store, scene, steps)
+    joins = find_joins(scene, calls)
+    return calls, joins, cut(calls, joins)
 
 
 def phases(pieces: Pieces, call: int = 0) -> dict[str, int]:
