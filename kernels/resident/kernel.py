@@ -42,7 +42,7 @@ class Resident:
             stamps = torch.zeros(RING, WORDS, dtype=torch.int64, device=device)
             banks = [torch.tensor([w.data_ptr() for w in bank], device=device) for bank in (job.w_in, job.w_out)]
             numbers = torch.tensor(_numbers(job, [*banks, sync, h, stamps]), device=device)
-            kernel = _compiled(device, job.outbox.dtype, "resident")
+            kernel = _compiled(device, job.outbox.dtype, "resident_sidecar_kernel")
             blocks = torch.cuda.get_device_properties(device).multi_processor_count
             stream.synchronize()
             kernel(grid=(blocks, 1, 1), block=(THREADS, 1, 1), args=[numbers], stream=stream)
