@@ -84,6 +84,11 @@ def _refuse_one_card(scene: Scene, resident: bool) -> None:
     ops = scene.found.ops
     if resident or (ops.device[scene.step != UNKNOWN] != scene.main).any():
         return
+    if ops.sidecar_known and len(ops.residents):
+        raise Refused(
+            f"{scene.found.source}: the other card runs a resident kernel whose calls are not on record in these steps: "
+            "import them with --resident FILE (stepprof run --resident writes it)."
+        )
     where = "all ops ran on one card" if len(np.unique(ops.device)) == 1 else "no op of the steps ran on another card"
     raise Refused(f"{scene.found.source}: {where}, so no sidecar can be seen: record both cards and all processes.")
 

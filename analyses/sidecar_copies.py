@@ -34,8 +34,8 @@ def load_copies(store: Store, ops: Ops, main: int) -> Copies:
     """The copies of a run. A copy that names no cards lies on the one it reads from."""
     table = {key: np.asarray(value, dtype=np.int64) for key, value in store.arrays(COPY_SQL).items()}
     side, inward, size = (np.full(len(ops), value, dtype=np.int64) for value in (UNKNOWN, 0, 0))
-    by_id = np.argsort(ops.op_id, kind="stable")
-    at = by_id[np.searchsorted(ops.op_id[by_id], table["op_id"])] if len(table["op_id"]) else by_id[:0]
+    _, at, row = np.intersect1d(ops.op_id, table["op_id"], return_indices=True)
+    table = {key: column[row] for key, column in table.items()}
     here, kind, src, dst = ops.device[at], table["kind"], table["src"], table["dst"]
     named = (src != dst) & (np.minimum(src, dst) >= 0)
     out = np.where(named, src != main, np.where(kind == PEER, here != main, kind == DEVICE_TO_HOST))

@@ -211,6 +211,14 @@ def test_one_card_is_refused():
         p.sidecar()
 
 
+def test_a_resident_kernel_without_its_stamps_is_refused_with_the_way_to_them():
+    p = Program()
+    p.trace.kernel("resident_sidecar_kernel", 10, FIRST + 500, device=1)
+    p.step(0, 100).op("a", 0, 10)
+    with pytest.raises(Refused, match=r"a resident kernel whose calls are not on record .* --resident FILE"):
+        p.sidecar()
+
+
 def test_steps_without_ops_on_another_card_are_refused():
     p = Program()
     p.trace.kernel("elsewhere", 10, 20, device=1)
