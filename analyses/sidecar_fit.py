@@ -57,8 +57,12 @@ class _Model:
 
 
 def fit_calls(rows: Ints, experts: Ints, length_ns: Ints) -> Fits:
-    """Fit calls with rows; `experts` may be UNKNOWN. Figures are None where fewer than two sizes occur."""
+    """Fit calls with rows; `experts` may be UNKNOWN. Figures are None where fewer than two sizes occur.
+
+    Where some calls say their rows, those that do not are left out.
+    """
     made = (rows != 0) & (experts != 0)
+    made &= (rows != UNKNOWN) | (rows[made] == UNKNOWN).all()
     model = _model(rows[made], experts[made])
     y = length_ns[made] / 1e3
     if len(model.columns) < 2:

@@ -42,6 +42,7 @@ def _say(out: Console, text: str, style: str = "") -> None:
 def _headline(out: Console, source: str, answer: Sidecar) -> None:
     every, a_step = answer.all, answer.calls / max(answer.steps, 1)
     rows = f"rows by {answer.rows_from}" if answer.rows_from else "rows unknown"
+    rows += " (as captured)" if answer.rows_from == "marks" else ""
     _say(out, f"{source}: {answer.calls:,} sidecar calls in {answer.steps} steps, {a_step:.1f} a step")
     _say(out, f"found by {answer.source}, {rows}, {answer.empty_calls} without rows{_skipped(answer)}; measured")
     copying, computing, idle = parts(every)

@@ -64,6 +64,11 @@ def test_calls_without_rows_are_no_part_of_the_fit():
     assert (fits.medians.fixed_us, fits.medians.per_row_us) == pytest.approx((50, 10))
 
 
+def test_calls_that_do_not_say_their_rows_are_no_part_of_it_where_others_do():
+    fits = fit_calls(*calls({(UNKNOWN, UNKNOWN): [5.0, 900.0], (1, UNKNOWN): [60.0], (2, UNKNOWN): [70.0]}))
+    assert (fits.medians.fixed_us, fits.medians.per_row_us) == pytest.approx((50, 10))
+
+
 def test_a_few_far_calls_do_not_move_the_robust_fit():
     """10 of 200 calls take a millisecond longer; least squares on the calls would be 50 µs off."""
     draw = np.random.default_rng(1)
