@@ -25,6 +25,7 @@ from stepprof.analyses.edges import ReplayEdges
 from stepprof.analyses.ops import UNKNOWN, Bools, Ints
 from stepprof.analyses.sidecar_copies import Copies
 from stepprof.analyses.sidecar_marks import WAIT, SidecarMarks
+from stepprof.analyses.vocabulary import KERNEL
 
 OPENS = ("publish", "copy_in")
 CLOSES = ("copy_out", "acknowledge")
@@ -61,9 +62,14 @@ def main_card(found: Attribution, marks: SidecarMarks) -> int:
 
 
 def marked_members(scene: Scene) -> Members:
-    """Members by their ranges; an op under a mark of waiting that does not spin is the main card's own."""
-    label, marks = scene.found.labels.of_op, scene.marks
+    """Members by their ranges, but for the main card's own ops in them.
+
+    These are the op that adds the answer, under a mark of waiting that does not spin, and kernels of the main
+    card that only a range around the whole call holds.
+    """
+    label, marks, ops = scene.found.labels.of_op, scene.marks, scene.found.ops
     own = _part_is(scene, label, (WAIT,)) & ~scene.found.waits
+    own |= _part_is(scene, label, ("",)) & (ops.device == scene.main) & (ops.activity == KERNEL) & ~scene.found.waits
     op = np.flatnonzero(marks.marked[label] & ~own & (scene.step != UNKNOWN))
     side = np.where(scene.found.ops.device[op] != scene.main, scene.found.ops.device[op], scene.copies.side[op])
     layer = scene.found.roles.layer[op].astype(np.int64)

@@ -79,6 +79,21 @@ def test_a_call_over_the_edge_of_its_step_is_whole_and_counted():
     ]
 
 
+def test_kernels_of_the_main_card_inside_a_range_around_the_call_are_its_own():
+    p = Program().step(0, 100)
+    a = p.op("router", 0, 10)
+    b = p.op("hot_gemm", 11, 24, "sidecar/1 rows=2", after=[a])
+    c = p.copy_in(12, 14, "sidecar/1 rows=2", after=[a])
+    d = p.op("w_gemm", 16, 28, "sidecar/1 rows=2", device=1, after=[c])
+    e = p.copy_out(29, 32, "sidecar/1 rows=2", after=[d])
+    p.op("add", 35, 37, "sidecar/1 rows=2", after=[b, e])
+    _, joins, pieces = p.calls()
+    assert joins.wait.tolist() == [32 - 24]
+    assert phases(pieces) == {
+        "copy_in": 2, "gap:copy_in→gemm": 2, "gemm": 12, "gap:gemm→copy_out": 1, "copy_out": 3, "wake_up": 3,
+    }  # fmt: skip
+
+
 def test_two_sidecars_serve_one_layer():
     p = Program().step(0, 100)
     a = p.op("router", 0, 10)
