@@ -18,6 +18,8 @@ import torch
 
 from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels
 from stepprof.kernels.bench import show as show_kernels
+from stepprof.kernels.bench.nodes import add_node_switches, bench_nodes, show_nodes
+from stepprof.kernels.driver import DriverFault
 from stepprof.kernels.resident import RING
 from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench import bench_sidecar
@@ -83,6 +85,20 @@ def kernels_command(given: argparse.Namespace) -> dict[str, Any]:
         raise RuntimeFault(str(fault)) from None
 
 
+def nodes_command(given: argparse.Namespace) -> dict[str, Any]:
+    """What a node costs."""
+    if given.out is not None and not given.out.parent.is_dir():
+        raise ConfigError(f"-o {given.out}: there is no folder {given.out.parent}: make it or choose another.")
+    try:
+        return bench_nodes(given.repeats, given.out)
+    except (NoGpu, DriverFault, NotImplementedError) as fault:
+        raise RuntimeFault(str(fault)) from None
+    except torch.OutOfMemoryError:
+        raise RuntimeFault("the GPU has no 100 MiB free for bench nodes: end what else runs on it.") from None
+    except OSError as fault:
+        raise RuntimeFault(f"{given.out} cannot be written ({fault.strerror}): choose another -o.") from None
+
+
 def parser() -> argparse.ArgumentParser:
     """All commands and switches."""
     top = argparse.ArgumentParser(prog="python -m stepprof.runtime", description=(__doc__ or "").split("\n")[0])
@@ -113,6 +129,9 @@ def parser() -> argparse.ArgumentParser:
     command = parts.add_parser("kernels", help="each kernel alone, beside a copy of the same bytes")
     command.set_defaults(function=kernels_command, show=show_kernels)
     add_switches(command)
+    command = parts.add_parser("nodes", help="what a node of a stream or graph costs: chains with nodes removed")
+    command.set_defaults(function=nodes_command, show=show_nodes)
+    add_node_switches(command)
     return top
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from stepprof.kernels.nvrtc import compiled
 from stepprof.kernels.resident import RING, CallStamp, Job
 
 BACKEND = "cuda"
@@ -99,13 +100,5 @@ def clock_offset(device: torch.device) -> tuple[int, int]:
 
 @cache
 def _compiled(device: torch.device, dtype: torch.dtype, name: str) -> Any:
-    compile_kernel: Any = getattr(torch.cuda, "_compile_kernel", None)
-    if compile_kernel is None:
-        raise NotImplementedError("the resident kernel needs torch 2.9 or newer: use --sidecar-mode graph or call.")
-    # some versions of torch put `extern "C"` before a source that does not begin with it
-    source = f'extern "C" {{}}\n#define BF16 {int(dtype == torch.bfloat16)}\n{SOURCE.read_text()}'
-    try:
-        with torch.cuda.device(device):
-            return compile_kernel(source, name)
-    except OSError as fault:
-        raise NotImplementedError(f"the resident kernel cannot be compiled here ({fault}): set CUDA_HOME.") from None
+    with torch.cuda.device(device):
+        return compiled(SOURCE.read_text(), name, {"BF16": int(dtype == torch.bfloat16)})

@@ -85,6 +85,15 @@ def cell(text: str) -> str:
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
+def plain_document(answer: Any) -> dict[str, Any]:
+    """A dataclass as it is; a field `class_` is the key `class`."""
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {key.removesuffix("_"): value for key, value in items}
+
+    return dataclasses.asdict(answer, dict_factory=pairs)
+
+
 def roles_document(found: Attribution, rows: list[Any]) -> dict[str, Any]:
     """`stepprof roles --json`."""
     return {"names": [dataclasses.asdict(row) for row in rows], "warnings": found.warnings}
