@@ -2,6 +2,7 @@
 
 import csv
 import json
+import signal
 import sys
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ def breakdown(monkeypatch, capsys, tmp_path):
     def run(*words: object, trace: str = "h200x2_overlap.sqlite") -> Done:
         path = run_of(trace, edges=trace == "h200x2_overlap.sqlite").path
         monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(signal, "signal", lambda *_: None)
         monkeypatch.setattr(sys, "argv", ["stepprof", "breakdown", str(path), *map(str, words)])
         with pytest.raises(SystemExit) as ended:
             main()
