@@ -16,10 +16,8 @@ from typing import Any
 
 import torch
 
-from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels
-from stepprof.kernels.bench import show as show_kernels
 from stepprof.runtime import arguments as switches
-from stepprof.runtime.bench import bench_sidecar
+from stepprof.runtime.bench import add_bench_commands
 from stepprof.runtime.engine import Engine
 from stepprof.runtime.errors import ConfigError, RuntimeFault, SidecarError
 from stepprof.runtime.facts import Facts, write_resident
@@ -58,22 +56,6 @@ def resident_of(engine: Engine) -> PersistentSidecar | ResidentSidecar:
     return sidecar
 
 
-def bench_command(given: argparse.Namespace) -> dict[str, Any]:
-    """Sidecar calls alone."""
-    config = switches.config_of(given)
-    placement = switches.placement_of(given, config)
-    options = switches.options_of(given)
-    return bench_sidecar(config, options, switches.weights_of(given), placement, given.rows, given.rounds)
-
-
-def kernels_command(given: argparse.Namespace) -> dict[str, Any]:
-    """Kernels alone."""
-    try:
-        return bench_kernels(given.preset, given.rows, given.ops, given.costs)
-    except NoGpu as fault:
-        raise RuntimeFault(str(fault)) from None
-
-
 def parser() -> argparse.ArgumentParser:
     """All commands and switches."""
     top = argparse.ArgumentParser(prog="python -m stepprof.runtime", description=(__doc__ or "").split("\n")[0])
@@ -81,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("run", help="run prompts and print figures by class")
     command.set_defaults(function=run_command, show=show_run)
     command.add_argument("--prompts", type=switches.words, default=("prose",), help="classes with commas, or all")
-    command.add_argument("--steps", type=positive, default=32, help="steps to count, for each class")
+    command.add_argument("--steps", type=switches.positive, default=32, help="steps to count, for each class")
     command.add_argument("--warm-up", type=int, default=2, help="steps before them")
     command.add_argument("--context", type=int, default=0, help="repeat the prompt up to this many tokens")
     command.add_argument("--facts", type=Path, help="write facts of steps and calls here (JSON lines)")
@@ -93,25 +75,8 @@ def parser() -> argparse.ArgumentParser:
     add_serve_switches(command)
     _shared(command)
     bench = commands.add_parser("bench", help="measure one part")
-    parts = bench.add_subparsers(dest="part", required=True)
-    command = parts.add_parser("sidecar", help="a sidecar call by rows, beside its floor")
-    command.set_defaults(function=bench_command, show=show_bench)
-    command.add_argument(
-        "--rows", type=switches.whole_numbers, default=(1, 2, 4, 8), help="rows of a call, with commas"
-    )
-    command.add_argument("--rounds", type=positive, default=20, help="rounds to count")
-    _shared(command)
-    command = parts.add_parser("kernels", help="each kernel alone, beside a copy of the same bytes")
-    command.set_defaults(function=kernels_command, show=show_kernels)
-    add_switches(command)
+    add_bench_commands(bench)
     return top
-
-
-def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{number} must be at least 1")
-    return number
 
 
 def show_run(document: dict[str, Any]) -> None:
@@ -122,13 +87,6 @@ def show_run(document: dict[str, Any]) -> None:
         print(f"{one['class']}: {one['steps']} steps, {figures}")
     for note in document["notes"]:
         print(note, file=sys.stderr)
-
-
-def show_bench(document: dict[str, Any]) -> None:
-    """One line for each number of rows."""
-    for call in document["calls"]:
-        p50, floor = call["p50_us"]["value"], call["floor_us"]["value"]
-        print(f"{call['rows']} rows: {p50:.1f} µs (measured), floor {floor:.1f} µs (modelled)")
 
 
 def main() -> int:

@@ -1,0 +1,126 @@
+"""The switches of `bench`, and what they build: `add_bench_commands(parser of "bench")`."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels
+from stepprof.kernels.bench import show as show_kernels
+from stepprof.kernels.bench.file import BenchFault
+from stepprof.runtime import arguments as switches
+from stepprof.runtime.bench.alone import Clock
+from stepprof.runtime.bench.sidecar import Wanted, bench_sidecar
+from stepprof.runtime.errors import RuntimeFault
+from stepprof.runtime.options import Mode
+
+MODES = ("call", "persistent", "graph")
+
+
+def add_bench_commands(bench: argparse.ArgumentParser) -> None:
+    """One command for each part."""
+    parts = bench.add_subparsers(dest="part", required=True)
+    command = parts.add_parser("sidecar", help="a sidecar call by rows and mode, beside its floor")
+    command.set_defaults(function=told(sidecar_command), show=show_results)
+    _add_sidecar_switches(command)
+    command = parts.add_parser("kernels", help="each kernel alone, beside a copy of the same bytes")
+    command.set_defaults(function=told(kernels_command), show=show_kernels)
+    add_switches(command)
+
+
+def told(function: Any) -> Any:
+    """The function, with faults of the benches below as faults of the runtime."""
+
+    def run(given: argparse.Namespace) -> dict[str, Any]:
+        try:
+            return function(given)
+        except (NoGpu, BenchFault) as fault:
+            raise RuntimeFault(str(fault)) from None
+
+    return run
+
+
+def sidecar_command(given: argparse.Namespace) -> dict[str, Any]:
+    """Sidecar calls alone."""
+    config = switches.config_of(given)
+    placement, weights = switches.placement_of(given, config), switches.weights_of(given)
+    modes = given.modes or ((given.sidecar_mode,) if given.sidecar_mode else MODES)
+    given.sidecar_mode = modes[0]
+    wanted = Wanted(
+        modes=modes,
+        rows=given.rows,
+        calls=given.calls,
+        blocks=given.blocks,
+        each=given.row_experts,
+        clock=given.clock,
+        budget_s=given.budget,
+        fit=given.fit,
+        bar_us=given.bar,
+        output=given.output,
+        command=command_line(),
+    )
+    return bench_sidecar(config, switches.options_of(given), weights, placement, wanted)
+
+
+def kernels_command(given: argparse.Namespace) -> dict[str, Any]:
+    """Kernels alone."""
+    return bench_kernels(given.preset, given.rows, given.ops, given.costs)
+
+
+def command_line() -> str:
+    """What a person would type to measure the same again."""
+    return shlex.join(["stepprof", *sys.argv[1:]])
+
+
+def show_results(document: dict[str, Any]) -> None:
+    """One line a result."""
+    print(f"{document['bench']}: {document['clock']}")
+    for one in document["results"]:
+        figures = ", ".join(f"{key[:-3]} {one[key]['value']:.1f}" for key in ("p50_us", "p95_us", "p99_us", "max_us"))
+        floor = f", floor {one['floor_us']['value']:.1f} µs (modelled)" if "floor_us" in one else ""
+        print(f"{one['name']} {one['mode']}, {one['rows']} rows: {figures} µs (measured, {one['calls']} calls){floor}")
+
+
+def microseconds(text: str) -> float:
+    """A number of microseconds: 20 or 20us."""
+    return float(text.removesuffix("us").removesuffix("µs"))
+
+
+def modes(text: str) -> tuple[str, ...]:
+    """Sidecar modes with commas."""
+    words = switches.words(text)
+    if wrong := [word for word in words if word not in get_args(Mode)]:
+        raise argparse.ArgumentTypeError(f"no mode '{wrong[0]}'; there are {', '.join(MODES)}")
+    return words
+
+
+def add_plan_switches(command: argparse.ArgumentParser, calls: int, what: str) -> None:
+    """How much is timed, in how long, and where the results go."""
+    add = command.add_argument_group("timing").add_argument
+    add("--calls", type=switches.positive, default=calls, help=f"{what} (default: {calls:,})")
+    add("--blocks", type=switches.positive, default=25, help="turns that the calls are divided into (default: 25)")
+    add("--budget", type=float, metavar="SECONDS", help="of the timing phase; a run that cannot fit says so first")
+    add("--fit", action="store_true", help="time fewer calls where the budget asks for it, rather than leave")
+    add("-o", "--output", type=Path, metavar="FILE", help="write the results here (a bench file, JSON)")
+    add("--bar", type=microseconds, metavar="20us", help="what a mode must save against the first, kept in the file")
+
+
+def _add_sidecar_switches(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--rows", type=switches.whole_numbers, default=(1, 2, 4, 8), help="rows of a call, with commas")
+    add("--modes", type=modes, help=f"with commas; savings are against the first (default: {','.join(MODES)})")
+    add("--row-experts", type=switches.positive, default=1, help="cold experts of a row (default: 1)")
+    add("--clock", choices=get_args(Clock), help="GPU events (default on a GPU) or the host's clock")
+    add_plan_switches(command, 100_000, "calls of a mode, spread over the rows")
+    add_shared(command)
+    command.set_defaults(sidecar_mode=None)
+
+
+def add_shared(command: argparse.ArgumentParser) -> None:
+    """What every command that builds a model takes."""
+    command.add_argument("--json", action="store_true", help="print one JSON document")
+    switches.add_model_switches(command)
+    switches.add_step_switches(command)
