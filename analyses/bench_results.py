@@ -49,11 +49,17 @@ class BenchFile(msgspec.Struct, frozen=True):
     bench: str
     results: tuple[BenchResult, ...]
     date: str = ""
-    gpu: tuple[str, ...] = ()
+    gpu: tuple[str, ...] | None = None  # none is the CPU, None unsaid
     command: str = ""
     clock: str = ""
     complete: bool = True
     bar_us: Figure | None = None
+
+
+def machine_of(file: BenchFile) -> str:
+    """Where and when, in words."""
+    cards = "machine not told" if file.gpu is None else ", ".join(sorted(set(file.gpu))) or "CPU"
+    return f"{cards}, {file.date}" if file.date else cards
 
 
 def read_bench(path: Path) -> BenchFile:
@@ -61,7 +67,9 @@ def read_bench(path: Path) -> BenchFile:
     try:
         file = msgspec.json.decode(path.read_bytes(), type=BenchFile)
     except OSError as fault:
-        raise InputError(f"{path} cannot be read ({fault.strerror}): give a file of stepprof bench … -o FILE.") from None
+        raise InputError(
+            f"{path} cannot be read ({fault.strerror}): give a file of stepprof bench … -o FILE."
+        ) from None
     except msgspec.MsgspecError as fault:
         raise InputError(f"{path} is no bench file ({fault}): write one with stepprof bench … -o FILE.") from None
     keys = [(one.name, one.rows, one.mode) for one in file.results]

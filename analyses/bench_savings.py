@@ -52,7 +52,8 @@ def savings(file: BenchFile, bar_us: float | None = None) -> list[Saving]:
 
 
 def _saving(base: BenchResult, one: BenchResult, bar_us: float | None) -> Saving:
-    kind = max(base.p50_us.kind, one.p50_us.kind, key=KINDS.index)
+    kinds: tuple[Kind, ...] = (base.p50_us.kind, one.p50_us.kind)
+    kind = max(kinds, key=KINDS.index)
     saved, low, high, blocks = base.p50_us.value - one.p50_us.value, None, None, 0
     if len(base.block_p50_us) == len(one.block_p50_us) >= 2:
         differences = [a - b for a, b in zip(base.block_p50_us, one.block_p50_us, strict=True)]

@@ -10,6 +10,7 @@ the order of the stages turns by one from block to block, so that none is always
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -112,9 +113,9 @@ def plan_of(costs: Costs, samples: int, blocks: int, budget_s: float | None = No
     room = int((budget_s - turns) / (MARGIN * costs.sample_s * blocks)) - 1
     if not fit or room < 1:
         most = max(0, room) * blocks
-        way_out = f"--budget {expected:.0f}" + (f", or --fit for {most:,} samples of each" if most else "")
+        way_out = f"--budget {math.ceil(expected)}" + (f", or --fit for {most:,} samples of each" if most else "")
         raise OverBudget(
-            f"{each * blocks:,} samples of each would take about {expected:.0f} s, the budget is {budget_s:g} s; "
+            f"{each * blocks:,} samples of each would take about {expected:.1f} s, the budget is {budget_s:g} s; "
             f"nothing was timed: give {way_out}."
         )
     return Plan(blocks, room, turns + MARGIN * costs.sample_s * (room + 1) * blocks, budget_s)

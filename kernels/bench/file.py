@@ -86,6 +86,12 @@ def write(path: Path, document: dict[str, Any]) -> None:
         raise BenchFault(f"{path} cannot be written ({fault.strerror}): choose another file.") from None
 
 
+def must_be_writable(path: Path | None) -> None:
+    """BenchFault now rather than after the measurement."""
+    if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+        raise BenchFault(f"{path} cannot be written (no such folder, or not yours): choose another file.")
+
+
 def _versions() -> dict[str, str]:
     known = {"python": platform.python_version(), "torch": torch.__version__}
     if torch.version.cuda:

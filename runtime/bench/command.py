@@ -71,8 +71,11 @@ def kernels_command(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def command_line() -> str:
-    """What a person would type to measure the same again."""
-    return shlex.join(["stepprof", *sys.argv[1:]])
+    """What a person would type to measure the same again, without where it wrote."""
+    words = sys.argv[1:]
+    for i in [i for i, word in enumerate(words) if word in ("-o", "--output")]:
+        words[i : i + 2] = []
+    return shlex.join(["stepprof", *(word for word in words if not word.startswith("--output="))])
 
 
 def show_results(document: dict[str, Any]) -> None:

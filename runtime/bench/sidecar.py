@@ -57,6 +57,7 @@ def bench_sidecar(
     config: Config, options: Options, weights: Weights, placement: Placement, wanted: Wanted
 ) -> dict[str, Any]:
     """The bench file's document, written as well where `wanted` names a file."""
+    file.must_be_writable(wanted.output)
     start = time.perf_counter()
     with ExitStack() as stack:
         bandwidth = copy_bandwidth(torch.device(options.sidecar_device))

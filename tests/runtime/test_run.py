@@ -94,13 +94,13 @@ def test_a_resident_sidecar_tells_its_calls(
 
 
 def test_bench_sidecar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    words = ("bench", "sidecar", "--rows", "0,1,3", "--rounds", "2", "--device", "cpu")
+    words = ("bench", "sidecar", "--rows", "0,1,3", "--calls", "6", "--sidecar-mode", "graph", "--device", "cpu")
     code, out, _ = run(capsys, monkeypatch, *words, "--json")
     document: dict[str, Any] = json.loads(out)
-    assert code == 0 and [call["rows"] for call in document["calls"]] == [0, 1, 3]
-    assert [call["experts"] for call in document["calls"]] == [0, 1, 2]  # tiny has two cold experts
+    assert code == 0 and [call["rows"] for call in document["results"]] == [0, 1, 3]
+    assert [call["experts"] for call in document["results"]] == [0, 1, 2]  # tiny has two cold experts
     code, out, _ = run(capsys, monkeypatch, *words)
-    assert out.startswith("0 rows: ")
+    assert "sidecar call graph, 0 rows: p50 " in out
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,10 @@ def test_bench_sidecar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
         (("run", "--placement", "p.json", "--hot-experts", "3"), 2, "give one"),
         (("run", "--pad-op", "attentoin=3"), 2, "no role 'attentoin'"),
         (("run", "--pad-op", "attention"), 2, "invalid pad value"),
-        (("bench", "sidecar", "--rows", "99"), 2, "rows of 0 to 64"),
+        (("bench", "sidecar", "--rows=-1"), 2, "whole numbers of 0 or more"),
+        (("bench", "sidecar", "--rows", "1,2", "--calls", "1"), 2, "at least one for each number of rows"),
+        (("bench", "sidecar", "--modes", "graph,grpah"), 2, "no mode 'grpah'"),
+        (("bench", "sidecar", "--row-experts", "3", "--modes", "graph"), 2, "between 1 and 2"),
         (("run", "--resident", "x"), 2, "of --sidecar-mode persistent only"),
         (("run", "--layers", "0"), 2, "--layers 0 must be at least 1"),
     ],

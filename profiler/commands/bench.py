@@ -1,0 +1,92 @@
+"""stepprof bench: runs the runtime's bench, then judges and draws the file that it wrote.
+
+    stepprof bench sidecar --modes call,persistent --bar 20us --html saved.html
+    stepprof bench show FILE [--bar 20us] [--html FILE] [--json]        # a file from before
+
+Exit code 3 where a bar was given and no mode meets it at every number of rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from stepprof.analyses.bench_results import read_bench
+from stepprof.analyses.bench_savings import Saving, savings
+from stepprof.profiler.commands.shared import print_json
+from stepprof.profiler.errors import CheckFailed, UsageError
+from stepprof.profiler.report import document, terminal
+from stepprof.profiler.report.bench_chart import bench_html
+from stepprof.profiler.report.terminal_bench import show_bench
+from stepprof.profiler.runtime_command import start_runtime
+
+TIMED = ("sidecar", "experts", "gemm")
+
+
+def run_bench(words: Sequence[str]) -> int:
+    """Everything below `stepprof bench`; the exit code."""
+    part = words[0] if words else ""
+    if part == "show":
+        return _show(words[1:])
+    if part not in TIMED or {"-h", "--help"} & set(words):
+        return start_runtime("bench", list(words))
+    given, rest = _parser(show=False).parse_known_args(words[1:])
+    with tempfile.TemporaryDirectory(prefix="stepprof-bench-") as folder:
+        file: Path = given.output or Path(folder) / "bench.json"
+        code = start_runtime("bench", [part, *rest, "--output", str(file)], quiet=True)
+        return code or judge(file, None, given.html, given.json)
+
+
+def judge(file: Path, bar_us: float | None, html: Path | None, json_: bool) -> int:
+    """Savings of a bench file, printed and drawn; 0, or CheckFailed where a bar is missed."""
+    results = read_bench(file)
+    found = savings(results, bar_us)
+    if html is not None:
+        document.write_text(html, bench_html(results, found))
+    if json_:
+        print_json(json.loads(file.read_text()) | {"savings": [dataclasses.asdict(one) for one in found]})
+    else:
+        show_bench(terminal.console(), results, found)
+    return _verdict(found)
+
+
+def _verdict(found: Sequence[Saving]) -> int:
+    bar = next((one.bar_us for one in found if one.bar_us is not None), None)
+    modes: dict[tuple[str, str], list[Saving]] = {}
+    for one in found:
+        modes.setdefault((one.name, one.mode), []).append(one)
+    if bar is None or any(all(one.verdict == "yes" for one in mine) for mine in modes.values()):
+        return 0
+    raise CheckFailed(f"no mode saves {bar:g} µs at every number of rows.")
+
+
+def _show(words: Sequence[str]) -> int:
+    parser = _parser(show=True)
+    given = parser.parse_args(words)
+    return judge(given.file, given.bar, given.html, given.json)
+
+
+def _parser(*, show: bool) -> argparse.ArgumentParser:
+    """The switches that the profiler itself takes from a bench command."""
+    name = "stepprof bench show" if show else "stepprof bench"
+    parser = argparse.ArgumentParser(prog=name, allow_abbrev=False, add_help=show)
+    parser.add_argument("--html", type=Path, metavar="FILE", help="draw the chart here, as one page")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    if show:
+        parser.add_argument("file", type=Path, help="a bench file")
+        parser.add_argument("--bar", type=microseconds, metavar="20us", help="what a mode must save against the first")
+    else:
+        parser.add_argument("-o", "--output", type=Path)
+    return parser
+
+
+def microseconds(text: str) -> float:
+    """A number of microseconds: 20 or 20us."""
+    try:
+        return float(text.removesuffix("us").removesuffix("µs"))
+    except ValueError:
+        raise UsageError(f"--bar {text}: give microseconds, as in 20us.") from None
