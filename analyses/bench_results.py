@@ -10,12 +10,13 @@ keys that this version does not know are left alone.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
 from stepprof.profiler.errors import InputError
 
+T = TypeVar("T")
 Kind = Literal["measured", "modelled", "simulated", "quoted"]
 
 
@@ -56,6 +57,15 @@ class BenchFile(msgspec.Struct, frozen=True):
     bar_us: Figure | None = None
 
 
+class _Head(msgspec.Struct, frozen=True):
+    bench: str
+
+
+def bench_of(path: Path) -> str:
+    """Which bench wrote the file; InputError as of read_bench."""
+    return decoded(path, _Head).bench
+
+
 def machine_of(file: BenchFile) -> str:
     """Where and when, in words."""
     cards = "machine not told" if file.gpu is None else ", ".join(sorted(set(file.gpu))) or "CPU"
@@ -64,16 +74,21 @@ def machine_of(file: BenchFile) -> str:
 
 def read_bench(path: Path) -> BenchFile:
     """The file, checked; InputError where it cannot be read or is no bench file."""
+    file = decoded(path, BenchFile)
+    keys = [(one.name, one.rows, one.mode) for one in file.results]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        name, rows, mode = twice[0]
+        raise InputError(f"{path} has two results for '{name}', {rows} rows, mode '{mode}': keep one.")
+    return file
+
+
+def decoded(path: Path, type_: type[T]) -> T:
+    """The file as that type; InputError where it cannot be read or is not of it."""
     try:
-        file = msgspec.json.decode(path.read_bytes(), type=BenchFile)
+        return msgspec.json.decode(path.read_bytes(), type=type_)
     except OSError as fault:
         raise InputError(
             f"{path} cannot be read ({fault.strerror}): give a file of stepprof bench … -o FILE."
         ) from None
     except msgspec.MsgspecError as fault:
         raise InputError(f"{path} is no bench file ({fault}): write one with stepprof bench … -o FILE.") from None
-    keys = [(one.name, one.rows, one.mode) for one in file.results]
-    if twice := [key for key in keys if keys.count(key) > 1]:
-        name, rows, mode = twice[0]
-        raise InputError(f"{path} has two results for '{name}', {rows} rows, mode '{mode}': keep one.")
-    return file

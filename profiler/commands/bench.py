@@ -15,16 +15,18 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from stepprof.analyses.bench_results import read_bench
+from stepprof.analyses.bench_results import bench_of, read_bench
 from stepprof.analyses.bench_savings import Saving, savings
+from stepprof.analyses.determinism import determinism, read_groups
 from stepprof.profiler.commands.shared import print_json
 from stepprof.profiler.errors import CheckFailed, UsageError
 from stepprof.profiler.report import document, terminal
 from stepprof.profiler.report.bench_chart import bench_html
-from stepprof.profiler.report.terminal_bench import show_bench
+from stepprof.profiler.report.terminal_bench import show_bench, show_determinism
 from stepprof.profiler.runtime_command import start_runtime
 
 TIMED = ("sidecar", "experts", "gemm")
+TWICE = "determinism"
 
 
 def run_bench(words: Sequence[str]) -> int:
@@ -32,13 +34,15 @@ def run_bench(words: Sequence[str]) -> int:
     part = words[0] if words else ""
     if part == "show":
         return _show(words[1:])
-    if part not in TIMED or {"-h", "--help"} & set(words):
+    if part not in (*TIMED, TWICE) or {"-h", "--help"} & set(words):
         return start_runtime("bench", list(words))
     given, rest = _parser(show=False).parse_known_args(words[1:])
     with tempfile.TemporaryDirectory(prefix="stepprof-bench-") as folder:
         file: Path = given.output or Path(folder) / "bench.json"
         code = start_runtime("bench", [part, *rest, "--output", str(file)], quiet=True)
-        return code or judge(file, None, given.html, given.json)
+        if code or part == TWICE:
+            return code or judge_twice(file, given.json)
+        return judge(file, None, given.html, given.json)
 
 
 def judge(file: Path, bar_us: float | None, html: Path | None, json_: bool) -> int:
@@ -54,6 +58,17 @@ def judge(file: Path, bar_us: float | None, html: Path | None, json_: bool) -> i
     return _verdict(found)
 
 
+def judge_twice(file: Path, json_: bool) -> int:
+    """What a file of bench determinism points at."""
+    found = determinism(read_groups(file))
+    if json_:
+        judged = [dataclasses.asdict(one) for one in found]
+        print_json(json.loads(file.read_text()) | {"determinism": judged})
+    else:
+        show_determinism(terminal.console(), found)
+    return 0
+
+
 def _verdict(found: Sequence[Saving]) -> int:
     bar = next((one.bar_us for one in found if one.bar_us is not None), None)
     modes: dict[tuple[str, str], list[Saving]] = {}
@@ -67,6 +82,8 @@ def _verdict(found: Sequence[Saving]) -> int:
 def _show(words: Sequence[str]) -> int:
     parser = _parser(show=True)
     given = parser.parse_args(words)
+    if bench_of(given.file) == TWICE:
+        return judge_twice(given.file, given.json)
     return judge(given.file, given.bar, given.html, given.json)
 
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from stepprof.analyses.bench_results import BenchFile, BenchResult, Figure, machine_of
 from stepprof.analyses.bench_savings import Saving
+from stepprof.analyses.determinism import Determinism, Line
 from stepprof.profiler.report.terminal import clean, plain
 
 WIDTH = 26  # columns of a bar
@@ -76,3 +77,19 @@ def bar_line(value: float, low: float, high: float, bar: float | None) -> str:
     if bar is not None:
         cells[column(bar)] = "┊"
     return "".join(cells)
+
+
+def show_determinism(out: Console, found: Sequence[Determinism]) -> None:
+    """Shares by rows and by experts summed, and what they point at, for each way to sum."""
+    for one in found:
+        share = f"{one.differ:,} of {one.calls:,} calls differ ({100 * one.share:.1f} %, measured)"
+        out.print(plain(f"{one.reduce} sum: {share}, by {one.max_ulp:,} ulp at most"), style="bold")
+        for word, lines in (("rows", one.by_rows), ("most experts a row", one.by_experts)):
+            for line in lines:
+                out.print(_twice(word, line))
+        out.print(plain(f"points at {one.points_at}"))
+
+
+def _twice(word: str, line: Line) -> Text:
+    share = f"{100 * line.share:6.1f} %"
+    return Text(f"{word:>20} {line.key:2}: {line.differ:9,} of {line.calls:9,} {share} {line.max_ulp:6,} ulp")

@@ -13,6 +13,7 @@ from stepprof.kernels.bench import show as show_kernels
 from stepprof.kernels.bench.file import BenchFault
 from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench.alone import Clock
+from stepprof.runtime.bench.determinism import Twice, bench_determinism
 from stepprof.runtime.bench.sidecar import Wanted, bench_sidecar
 from stepprof.runtime.errors import RuntimeFault
 from stepprof.runtime.options import Mode
@@ -26,6 +27,9 @@ def add_bench_commands(bench: argparse.ArgumentParser) -> None:
     command = parts.add_parser("sidecar", help="a sidecar call by rows and mode, beside its floor")
     command.set_defaults(function=told(sidecar_command), show=show_results)
     _add_sidecar_switches(command)
+    command = parts.add_parser("determinism", help="the same sidecar calls twice, bit by bit")
+    command.set_defaults(function=told(determinism_command), show=show_groups)
+    _add_determinism_switches(command)
     command = parts.add_parser("kernels", help="each kernel alone, beside a copy of the same bytes")
     command.set_defaults(function=told(kernels_command), show=show_kernels)
     add_switches(command)
@@ -65,6 +69,14 @@ def sidecar_command(given: argparse.Namespace) -> dict[str, Any]:
     return bench_sidecar(config, switches.options_of(given), weights, placement, wanted)
 
 
+def determinism_command(given: argparse.Namespace) -> dict[str, Any]:
+    """The same calls twice."""
+    config = switches.config_of(given)
+    placement, weights = switches.placement_of(given, config), switches.weights_of(given)
+    twice = Twice(given.rows, given.calls, given.seed, given.budget, given.output, command_line())
+    return bench_determinism(config, switches.options_of(given), weights, placement, twice)
+
+
 def kernels_command(given: argparse.Namespace) -> dict[str, Any]:
     """Kernels alone."""
     return bench_kernels(given.preset, given.rows, given.ops, given.costs)
@@ -85,6 +97,13 @@ def show_results(document: dict[str, Any]) -> None:
         figures = ", ".join(f"{key[:-3]} {one[key]['value']:.1f}" for key in ("p50_us", "p95_us", "p99_us", "max_us"))
         floor = f", floor {one['floor_us']['value']:.1f} µs (modelled)" if "floor_us" in one else ""
         print(f"{one['name']} {one['mode']}, {one['rows']} rows: {figures} µs (measured, {one['calls']} calls){floor}")
+
+
+def show_groups(document: dict[str, Any]) -> None:
+    """One line a group of calls."""
+    for one in document["results"]:
+        differ = f"{one['differ']} of {one['calls']} calls differ, by {one['max_ulp']} ulp at most"
+        print(f"{one['reduce']} sum, {one['rows']} rows, up to {one['experts']} experts a row: {differ}")
 
 
 def microseconds(text: str) -> float:
@@ -120,6 +139,15 @@ def _add_sidecar_switches(command: argparse.ArgumentParser) -> None:
     add_plan_switches(command, 100_000, "calls of a mode, spread over the rows")
     add_shared(command)
     command.set_defaults(sidecar_mode=None)
+
+
+def _add_determinism_switches(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--rows", type=switches.whole_numbers, default=(1, 2, 4, 8), help="rows of a call, with commas")
+    add("--calls", type=switches.positive, default=100_000, help="calls of each sum (default: 100,000)")
+    add("--budget", type=float, metavar="SECONDS", help="of all calls; a run that cannot fit says so first")
+    add("-o", "--output", type=Path, metavar="FILE", help="write the groups here (a bench file, JSON)")
+    add_shared(command)
 
 
 def add_shared(command: argparse.ArgumentParser) -> None:
