@@ -20,7 +20,7 @@ from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench import add_bench_commands
 from stepprof.runtime.engine import Engine
 from stepprof.runtime.errors import ConfigError, RuntimeFault, SidecarError
-from stepprof.runtime.facts import Facts, write_resident
+from stepprof.runtime.facts import ExpertUseFile, Facts, write_resident
 from stepprof.runtime.prompts import CLASSES
 from stepprof.runtime.run import Plan, run
 from stepprof.runtime.serve.command import add_serve_switches, serve_command, show_serve
@@ -40,8 +40,9 @@ def run_command(given: argparse.Namespace) -> dict[str, Any]:
     if given.resident and given.sidecar_mode != "persistent":
         raise ConfigError("--resident stamps the calls of --sidecar-mode persistent only: add it.")
     made = (config, switches.options_of(given), switches.weights_of(given), placement, truth)
-    with facts_file as facts, Engine.make(*made) as engine:
-        document = run(engine, plan, facts)
+    use_file = ExpertUseFile(given.expert_use, placement) if given.expert_use else nullcontext()
+    with facts_file as facts, use_file as uses, Engine.make(*made) as engine:
+        document = run(engine, plan, facts, uses)
         if given.resident:
             write_resident(given.resident, *resident_of(engine).call_stamps())
     if truth is not None:
@@ -67,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--warm-up", type=int, default=2, help="steps before them")
     command.add_argument("--context", type=int, default=0, help="repeat the prompt up to this many tokens")
     command.add_argument("--facts", type=Path, help="write facts of steps and calls here (JSON lines)")
+    command.add_argument("--expert-use", type=Path, help="write the cold experts of each call here (CSV)")
     command.add_argument("--resident", type=Path, help="write the stamps of a persistent sidecar's calls (JSON lines)")
     command.add_argument("--truth", type=Path, help="write the ops of a step and the graph's edges here (JSON)")
     _shared(command)

@@ -13,7 +13,7 @@ from typing import Any
 
 from stepprof.runtime import tokenizer
 from stepprof.runtime.engine import Engine
-from stepprof.runtime.facts import Facts
+from stepprof.runtime.facts import ExpertUseFile, Facts
 from stepprof.runtime.options import Options
 from stepprof.runtime.prompts import prompts
 
@@ -42,9 +42,9 @@ class Plan:
     context: int = 0
 
 
-def run(engine: Engine, plan: Plan, facts: Facts | None = None) -> dict[str, Any]:
-    """One JSON document."""
-    classes = [_class_figures(engine, name, plan, facts) for name in plan.classes]
+def run(engine: Engine, plan: Plan, facts: Facts | None = None, uses: ExpertUseFile | None = None) -> dict[str, Any]:
+    """One JSON document; facts of every step and the cold experts it used go to the open files."""
+    classes = [_class_figures(engine, name, plan, facts, uses) for name in plan.classes]
     options = {**asdict(engine.options), "simulated": list(simulated(engine.options))}
     return {"preset": engine.config.name, "options": options, "classes": classes, "notes": _notes(engine)}
 
@@ -55,7 +55,9 @@ def simulated(options: Options) -> tuple[str, ...]:
     return tuple(name for name, on in imposed.items() if on)
 
 
-def _class_figures(engine: Engine, name: str, plan: Plan, facts: Facts | None) -> dict[str, Any]:
+def _class_figures(
+    engine: Engine, name: str, plan: Plan, facts: Facts | None, uses: ExpertUseFile | None
+) -> dict[str, Any]:
     tally = Tally(engine.options.k)
     texts = [_prompt(text, plan.context) for text in prompts(name)]
     slots = [engine.add(texts[i % len(texts)]) for i in range(engine.options.batch)]
@@ -70,6 +72,9 @@ def _class_figures(engine: Engine, name: str, plan: Plan, facts: Facts | None) -
                 tally.texts.setdefault(one.slot, []).extend(one.tokens)
         if facts is not None:
             _write_facts(facts, engine, kept, name)
+        if uses is not None and (outbox := engine.runner.sidecar.outbox) is not None:
+            rows = engine.options.batch * engine.options.rows_a_sequence
+            uses.step(engine.state.steps - 1, name, outbox.uses(rows))
     for slot in slots:
         engine.release(slot)
     return _figures(name, tally, engine.options)

@@ -85,15 +85,29 @@ class Outbox:
 
     def counts(self, rows: int) -> list[tuple[int, int]]:
         """(rows, distinct experts) of each layer's last call; one copy to the host."""
+        return [_counts(cold) for cold in self._heads(rows)]
+
+    def uses(self, rows: int) -> list[list[tuple[int, int]]]:
+        """(slot of the cold bank, rows that chose it) of each layer's last call, ascending; one copy to the host."""
+        return [_uses(cold) for cold in self._heads(rows)]
+
+    def _heads(self, rows: int) -> list[Cold]:
+        """Which rows and experts each layer's last call had, on the host; the rest of it is zero."""
         layout = self.layout(rows)
         heads = self.buffer[:, : layout.head].cpu()
-        return [_counts(layout.views(torch.cat([head, head.new_zeros(layout.size - layout.head)]))) for head in heads]
+        return [layout.views(torch.cat([head, head.new_zeros(layout.size - layout.head)])) for head in heads]
 
 
 def _counts(cold: Cold) -> tuple[int, int]:
     held = int(cold.held)
     slots = cold.slots[:held]
     return held, len(slots[slots >= 0].unique())
+
+
+def _uses(cold: Cold) -> list[tuple[int, int]]:
+    slots = cold.slots[: int(cold.held)]
+    chosen, rows = slots[slots >= 0].unique(return_counts=True)  # a row chooses an expert once
+    return list(zip(chosen.tolist(), rows.tolist(), strict=True))
 
 
 class NoSidecar:

@@ -39,8 +39,8 @@ def test_rows_that_a_call_has_not_are_left_out():
     assert counts == {(1, 1): [1, 0, 0], (2, 2): [2, 1, 2]}
 
 
-def run(config: Config = TINY, **more: Any) -> dict[str, Any]:
-    twice = Twice(**{"rows": (1, 3), "calls": 40, **more})
+def run(config: Config = TINY, rows: tuple[int, ...] = (1, 3)) -> dict[str, Any]:
+    twice = Twice(rows, calls=40)
     return bench_determinism(config, Options(), RandomWeights(0), Placement.first(config), twice)
 
 
