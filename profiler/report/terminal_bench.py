@@ -12,7 +12,7 @@ from stepprof.analyses.bench_savings import Saving
 from stepprof.analyses.determinism import Determinism, Line
 from stepprof.profiler.report.terminal import clean, plain
 
-WIDTH = 26  # columns of a bar
+WIDTH = 18  # columns of a bar
 WORDS = {"yes": "met", "no": "missed", "open": "open", None: ""}
 
 
@@ -37,12 +37,17 @@ def _show_figures(out: Console, results: Sequence[BenchResult]) -> None:
     for one in results:
         more = one.in_chain_us if chain else one.floor_us
         figures = "".join(map(_figure, (one.p95_us, one.p99_us)))
-        line = f"{clean(one.mode)[:18]:19}{one.rows:5}{one.p50_us.value:8.2f}{figures}{_figure(one.max_us, 9)}"
+        line = f"{clean(one.mode)[:18]:19}{one.rows:5}{_figure(one.p50_us)}{figures}{_figure(one.max_us, 9)}"
         out.print(Text(f"{line}{_figure(more, 9)}  {_kinds(one)}".rstrip()))
 
 
 def _figure(figure: Figure | None, width: int = 8) -> str:
-    return f"{'-':>{width}}" if figure is None else f"{figure.value:{width}.2f}"
+    return f"{'-':>{width}}" if figure is None else f"{_short(figure.value):>{width}}"
+
+
+def _short(value: float, digits: int = 2) -> str:
+    """Fewer digits where the number is large."""
+    return f"{value:.{0 if abs(value) >= 1000 else digits}f}"
 
 
 def _kinds(one: BenchResult) -> str:
@@ -58,9 +63,9 @@ def _show_savings(out: Console, found: Sequence[Saving]) -> None:
     out.print(f"    ({how})", style="dim")
     ends = [0.0, *(one.saved_us for one in found), *([bar] if bar is not None else [])]
     for one in found:
-        interval = "" if one.low_us is None else f"[{one.low_us:.1f}, {one.high_us:.1f}]"
+        interval = "" if one.low_us is None else f"[{_short(one.low_us, 1)}, {_short(one.high_us or 0.0, 1)}]"
         drawn = bar_line(one.saved_us, min(ends), max(ends), bar)
-        line = f"{clean(one.mode)[:12]:12}{one.rows:3} {one.saved_us:+8.2f} {interval:18}{drawn} {WORDS[one.verdict]}"
+        line = f"{clean(one.mode)[:18]:18}{one.rows:3} {one.saved_us:+8.2f} {interval:17}{drawn} {WORDS[one.verdict]}"
         out.print(Text(line.rstrip()))
 
 

@@ -8,14 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any, get_args
 
-from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels
+from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels, experts
 from stepprof.kernels.bench import show as show_kernels
 from stepprof.kernels.bench.file import BenchFault
+from stepprof.kernels.shapes import PRESETS
 from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench.alone import Clock
 from stepprof.runtime.bench.determinism import Twice, bench_determinism
 from stepprof.runtime.bench.sidecar import Wanted, bench_sidecar
-from stepprof.runtime.errors import RuntimeFault
+from stepprof.runtime.errors import ConfigError, RuntimeFault
 from stepprof.runtime.options import Mode
 
 MODES = ("call", "persistent", "graph")
@@ -27,6 +28,9 @@ def add_bench_commands(bench: argparse.ArgumentParser) -> None:
     command = parts.add_parser("sidecar", help="a sidecar call by rows and mode, beside its floor")
     command.set_defaults(function=told(sidecar_command), show=show_results)
     _add_sidecar_switches(command)
+    command = parts.add_parser("experts", help="the gather-GEMMs of cold experts, by backend and reduce")
+    command.set_defaults(function=told(experts_command), show=show_results)
+    _add_experts_switches(command)
     command = parts.add_parser("determinism", help="the same sidecar calls twice, bit by bit")
     command.set_defaults(function=told(determinism_command), show=show_groups)
     _add_determinism_switches(command)
@@ -41,7 +45,7 @@ def told(function: Any) -> Any:
     def run(given: argparse.Namespace) -> dict[str, Any]:
         try:
             return function(given)
-        except (NoGpu, BenchFault) as fault:
+        except (NoGpu, BenchFault, NotImplementedError) as fault:
             raise RuntimeFault(str(fault)) from None
 
     return run
@@ -75,6 +79,26 @@ def determinism_command(given: argparse.Namespace) -> dict[str, Any]:
     placement, weights = switches.placement_of(given, config), switches.weights_of(given)
     twice = Twice(given.rows, given.calls, given.seed, given.budget, given.output, command_line())
     return bench_determinism(config, switches.options_of(given), weights, placement, twice)
+
+
+def experts_command(given: argparse.Namespace) -> dict[str, Any]:
+    """Expert kernels alone."""
+    if min(given.rows, default=0) < 1:
+        raise ConfigError("bench experts takes --rows of 1 or more.")
+    wanted = experts.Wanted(
+        preset=given.preset,
+        rows=given.rows,
+        backends=given.backends,
+        each=given.row_experts,
+        samples=given.calls,
+        blocks=given.blocks,
+        budget_s=given.budget,
+        fit=given.fit,
+        bar_us=given.bar,
+        output=given.output,
+        command=command_line(),
+    )
+    return experts.bench_experts(wanted)
 
 
 def kernels_command(given: argparse.Namespace) -> dict[str, Any]:
@@ -139,6 +163,18 @@ def _add_sidecar_switches(command: argparse.ArgumentParser) -> None:
     add_plan_switches(command, 100_000, "calls of a mode, spread over the rows")
     add_shared(command)
     command.set_defaults(sidecar_mode=None)
+
+
+def _add_experts_switches(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--preset", choices=[shapes.name for shapes in PRESETS], default="flash", help="whose sizes (default: flash)")
+    add("--rows", type=switches.whole_numbers, default=(1, 2, 4, 8), help="rows of a call, with commas")
+    add(
+        "--backends", type=switches.words, default=("triton", "reference"), help="with commas; the first is compared to"
+    )
+    add("--row-experts", type=switches.positive, default=1, help="experts of a row (default: 1)")
+    add("--json", action="store_true", help="print one JSON document")
+    add_plan_switches(command, 500, "samples of each")
 
 
 def _add_determinism_switches(command: argparse.ArgumentParser) -> None:

@@ -80,9 +80,9 @@ def test_names_from_a_file_are_no_markup(tmp_path: Path):
 
 
 def test_bars_lie_between_zero_and_their_value():
-    assert bar_line(25, 0, 25, None) == "|" + "█" * 25
-    assert bar_line(-9, -9, 16, 16) == "█" * 9 + "|" + " " * 15 + "┊"
-    assert bar_line(0, 0, 0, None) == "|" + " " * 25
+    assert bar_line(17, 0, 17, None) == "|" + "█" * 17
+    assert bar_line(-9, -9, 8, 8) == "█" * 9 + "|" + " " * 7 + "┊"
+    assert bar_line(0, 0, 0, None) == "|" + " " * 17
 
 
 def test_a_run_on_the_cpu_is_measured_judged_and_kept(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
