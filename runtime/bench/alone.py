@@ -35,7 +35,7 @@ CLOCKS = {
     "events": "one call, synchronised, between GPU events of the main card; its launch is hidden behind a spin",
     "host": "one call, synchronised, by the host's clock; its launch is in it",
 }
-AHEAD_US = 60.0  # the main card spins so long, while the host launches what is timed
+AHEAD_US = 100.0  # the main card spins so long, while the host launches what is timed
 CALL = "call"
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from pathlib import Path
 from typing import Any, get_args
 
-from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels, experts
+from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels, experts, gemm
 from stepprof.kernels.bench import show as show_kernels
 from stepprof.kernels.bench.file import BenchFault
+from stepprof.kernels.dense_gemm import MAX_ROWS
 from stepprof.kernels.shapes import PRESETS
 from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench.alone import Clock
@@ -31,6 +33,9 @@ def add_bench_commands(bench: argparse.ArgumentParser) -> None:
     command = parts.add_parser("experts", help="the gather-GEMMs of cold experts, by backend and reduce")
     command.set_defaults(function=told(experts_command), show=show_results)
     _add_experts_switches(command)
+    command = parts.add_parser("gemm", help="dense GEMMs of few rows by backend and tactic, alone and in a chain")
+    command.set_defaults(function=told(gemm_command), show=show_results)
+    _add_gemm_switches(command)
     command = parts.add_parser("determinism", help="the same sidecar calls twice, bit by bit")
     command.set_defaults(function=told(determinism_command), show=show_groups)
     _add_determinism_switches(command)
@@ -101,6 +106,28 @@ def experts_command(given: argparse.Namespace) -> dict[str, Any]:
     return experts.bench_experts(wanted)
 
 
+def gemm_command(given: argparse.Namespace) -> dict[str, Any]:
+    """Dense GEMMs alone and in a chain."""
+    if not 1 <= min(given.rows, default=0) <= max(given.rows) <= MAX_ROWS:
+        raise ConfigError(f"bench gemm takes --rows of 1 to {MAX_ROWS}.")
+    if given.cache is not None:
+        os.environ["TRITON_CACHE_DIR"] = str(given.cache)
+    wanted = gemm.Wanted(
+        shapes=given.shapes,
+        rows=given.rows,
+        backends=given.backends,
+        samples=given.calls,
+        blocks=given.blocks,
+        compile_budget_s=given.compile_budget,
+        budget_s=given.budget,
+        fit=given.fit,
+        bar_us=given.bar,
+        output=given.output,
+        command=command_line(),
+    )
+    return gemm.bench_gemm(wanted)
+
+
 def kernels_command(given: argparse.Namespace) -> dict[str, Any]:
     """Kernels alone."""
     return bench_kernels(given.preset, given.rows, given.ops, given.costs)
@@ -143,6 +170,17 @@ def modes(text: str) -> tuple[str, ...]:
     return words
 
 
+def shapes_of(text: str) -> tuple[tuple[int, int], ...]:
+    """1792x5120,8192x1280"""
+    found: list[tuple[int, int]] = []
+    for word in switches.words(text):
+        n, _, k = word.partition("x")
+        found.append((switches.positive(n), switches.positive(k)))
+    if not found or len(set(found)) != len(found):
+        raise argparse.ArgumentTypeError("give shapes as NxK with commas, each once")
+    return tuple(found)
+
+
 def add_plan_switches(command: argparse.ArgumentParser, calls: int, what: str) -> None:
     """How much is timed, in how long, and where the results go."""
     add = command.add_argument_group("timing").add_argument
@@ -173,6 +211,18 @@ def _add_experts_switches(command: argparse.ArgumentParser) -> None:
         "--backends", type=switches.words, default=("triton", "reference"), help="with commas; the first is compared to"
     )
     add("--row-experts", type=switches.positive, default=1, help="experts of a row (default: 1)")
+    add("--json", action="store_true", help="print one JSON document")
+    add_plan_switches(command, 500, "samples of each")
+
+
+def _add_gemm_switches(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    shapes = ",".join(f"{n}x{k}" for n, k in gemm.SHAPES)
+    add("--shapes", type=shapes_of, default=gemm.SHAPES, help=f"N x K of the weights, with commas (default: {shapes})")
+    add("--rows", type=switches.whole_numbers, default=(1, 2, 4, 8), help=f"with commas, up to {MAX_ROWS}")
+    add("--backends", type=switches.words, default=("torch", "triton"), help="with commas; the first is compared to")
+    add("--compile-budget", type=float, metavar="SECONDS", help="tactics not compiled by then are left out and named")
+    add("--cache", type=Path, metavar="FOLDER", help="of compiled kernels, kept between runs (default: Triton's own)")
     add("--json", action="store_true", help="print one JSON document")
     add_plan_switches(command, 500, "samples of each")
 
