@@ -30,7 +30,8 @@ class InGraph:
     def __init__(self, calls: Calls) -> None:
         self.count = len(calls)
         with torch.no_grad():
-            calls[0]()  # compiles
+            for call in calls:
+                call()  # compiles, and sets up what a capture must not
             torch.cuda.synchronize()
             self.graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self.graph):

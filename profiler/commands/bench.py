@@ -27,6 +27,7 @@ from stepprof.profiler.runtime_command import start_runtime
 
 TIMED = ("sidecar", "experts", "gemm")
 TWICE = "determinism"
+MORE = "stepprof bench also takes --html FILE, the chart as one page, and bench show FILE judges a file from before."
 
 
 def run_bench(words: Sequence[str]) -> int:
@@ -35,7 +36,10 @@ def run_bench(words: Sequence[str]) -> int:
     if part == "show":
         return _show(words[1:])
     if part not in (*TIMED, TWICE) or {"-h", "--help"} & set(words):
-        return start_runtime("bench", list(words))
+        code = start_runtime("bench", list(words))
+        if {"-h", "--help"} & set(words):
+            terminal.console().print(MORE)
+        return code
     given, rest = _parser(show=False).parse_known_args(words[1:])
     with tempfile.TemporaryDirectory(prefix="stepprof-bench-") as folder:
         file: Path = given.output or Path(folder) / "bench.json"

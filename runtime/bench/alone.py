@@ -12,6 +12,7 @@ on polling beside the others: times there say little.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Literal
@@ -63,11 +64,11 @@ class SidecarAlone:
         weights: Weights,
         placement: Placement,
         *,
-        rows: int,
+        rows: Sequence[int],
         each: int = 1,
         clock: Clock | None = None,
     ) -> SidecarAlone:
-        """Load, warm up, capture; paused afterwards. `rows` is the most of a call, `each` the experts of a row."""
+        """Load, warm up, capture; paused afterwards. `rows` are those of calls, `each` the experts of a row."""
         main = torch.device(options.device)
         count = len(placement.cold(0))
         if not 1 <= each <= min(count, config.top_k):
@@ -76,7 +77,7 @@ class SidecarAlone:
                 f"a row chooses {config.top_k}, and {count} are cold."
             )
         config, placement = config.with_layers(1), Placement(placement.experts, placement.hot[:1])
-        options = replace(options, sidecar_mode=mode, prefill_chunk=max(rows, 1))
+        options = replace(options, sidecar_mode=mode, prefill_chunk=max(*rows, 1))
         streams, scope = Streams(main), Scope(main, options.pads, None, torch.device(options.sidecar_device))
         with torch.no_grad():
             sidecar = make_sidecar(config, options, weights, placement, scope, streams)
@@ -84,7 +85,8 @@ class SidecarAlone:
         alone = cls(Runner(options, sidecar, streams, None), options.max_rows, count, each, chosen)
         alone.ground = torch.empty(1, device=main)
         try:
-            alone.fill(rows, 0)
+            for n in sorted(rows):  # nothing is allocated any more while a resident kernel runs
+                alone.fill(n, 0)
             alone._run_once()
         except BaseException:
             alone.close()
@@ -164,6 +166,8 @@ class SidecarAlone:
         """Warm up and capture, then a timed call, so that everything is compiled."""
         with torch.no_grad():
             self.runner.run(CALL, self.rows, self._call, [])
+            if self.device.type == "cuda":
+                pad(self.ground, AHEAD_US)  # compiled before a resident kernel runs
             self.open()
             self.timed()
             self.pause()

@@ -64,13 +64,15 @@ def bench_determinism(
     config: Config, options: Options, weights: Weights, placement: Placement, twice: Twice
 ) -> dict[str, Any]:
     """The document, written as well where `twice` names a file."""
+    if options.sidecar_mode == "off":
+        raise ConfigError("bench determinism needs a sidecar: use --sidecar-mode graph, call or persistent.")
     file.must_be_writable(twice.output)
     document = file.head("determinism", twice.command, "nothing is timed: answers are compared bit by bit")
     document |= {"preset": config.name, "mode": options.sidecar_mode, "dtype": config.dtype}
     for reduce in REDUCES:
         say(f"{twice.calls:,} calls twice, {reduce} sum …")
         mode, chosen = options.sidecar_mode, replace(options, reduce=reduce)
-        with SidecarAlone.make(mode, config, chosen, weights, placement, rows=max(twice.rows)) as alone:
+        with SidecarAlone.make(mode, config, chosen, weights, placement, rows=twice.rows) as alone:
             counts = _compared(alone, config, twice)
         for (rows, experts), (calls, differ, ulp) in sorted(counts.items()):
             figures = {"calls": calls, "differ": differ, "max_ulp": ulp}

@@ -65,7 +65,7 @@ def bench_sidecar(
         for mode in wanted.modes:
             say(f"loading and warming up {mode} …")
             made = SidecarAlone.make(
-                mode, config, options, weights, placement, rows=max(wanted.rows), each=wanted.each, clock=wanted.clock
+                mode, config, options, weights, placement, rows=wanted.rows, each=wanted.each, clock=wanted.clock
             )
             sidecars[mode] = stack.enter_context(made)
         stages = [_stage(mode, alone, wanted.rows) for mode, alone in sidecars.items()]
