@@ -52,6 +52,8 @@ def told(function: Any) -> Any:
             return function(given)
         except (NoGpu, BenchFault, NotImplementedError) as fault:
             raise RuntimeFault(str(fault)) from None
+        except KeyboardInterrupt:
+            raise RuntimeFault("interrupted; bench gemm has kept what it measured in the file of -o.") from None
 
     return run
 

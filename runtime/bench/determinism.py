@@ -26,6 +26,7 @@ from stepprof.runtime.placement import Placement
 from stepprof.runtime.weights import Weights
 
 NAME = "sidecar answer"
+CALIBRATION = 16  # calls
 CHUNK = 500  # calls whose inputs and answers are kept at once
 REDUCES: tuple[Reduce, ...] = ("atomic", "ordered")
 BITS = {2: torch.int16, 4: torch.int32}
@@ -89,15 +90,23 @@ def _compared(alone: SidecarAlone, config: Config, twice: Twice) -> Counts:
     generator = torch.Generator().manual_seed(twice.seed)
     counts: Counts = defaultdict(lambda: [0, 0, 0])
     alone.open()
-    start = time.perf_counter()
+    _fits(twice, _seconds_twice(alone, config, twice))
     for first in range(0, twice.calls, CHUNK):
         rows = [twice.rows[i % len(twice.rows)] for i in range(first, min(first + CHUNK, twice.calls))]
         inputs = draw(alone, config, rows, generator)
         add(counts, inputs, _answers(alone, inputs), _answers(alone, inputs))
-        if first == 0 and twice.budget_s is not None:
-            _fits(twice, (time.perf_counter() - start) * len(REDUCES) / len(rows))
     alone.pause()
     return counts
+
+
+def _seconds_twice(alone: SidecarAlone, config: Config, twice: Twice) -> float:
+    """What a call costs, made twice with each way to sum; the calls are thrown away."""
+    rows = [twice.rows[i % len(twice.rows)] for i in range(CALIBRATION)]
+    inputs = draw(alone, config, rows, torch.Generator().manual_seed(twice.seed))
+    _answers(alone, inputs)
+    start = time.perf_counter()
+    _answers(alone, inputs)
+    return (time.perf_counter() - start) * 2 * len(REDUCES) / len(rows)
 
 
 def _fits(twice: Twice, seconds: float) -> None:

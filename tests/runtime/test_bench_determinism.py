@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from stepprof.kernels import expert_gemm
+from stepprof.kernels.bench.blocks import OverBudget
 from stepprof.runtime.bench import determinism
 from stepprof.runtime.bench.determinism import Counts, Inputs, Twice, add, bench_determinism, ulps
 from stepprof.runtime.config import TINY, Config
@@ -56,6 +57,7 @@ def test_the_references_come_out_the_same_twice():
 def test_a_sum_in_another_order_each_time_is_caught(monkeypatch: pytest.MonkeyPatch):
     """An atomic sum that takes its parts from the back every other time; two numbers have no order."""
     order = cycle([[0, 1, 2], [2, 1, 0]])
+    monkeypatch.setattr(determinism, "CALIBRATION", 1)
 
     def down_atomic(h: Any, slots: Any, weights: Any, w_out: Any, *, count: Any = None) -> torch.Tensor:
         parts = expert_gemm.down(h, slots, weights, w_out, count=count)  # [T, A, D]
@@ -66,6 +68,21 @@ def test_a_sum_in_another_order_each_time_is_caught(monkeypatch: pytest.MonkeyPa
     results = run(replace(TINY, hot_experts=5), rows=(1,))["results"]
     differ = {(one["reduce"], one["experts"]): one["differ"] for one in results}
     assert differ.pop(("atomic", 3)) > 5 and set(differ.values()) == {0} and len(differ) == 5
+
+
+def test_a_run_over_its_budget_says_so_first():
+    twice = Twice((1, 2), calls=10**9, budget_s=0.5)
+    with pytest.raises(
+        OverBudget, match=r"1,000,000,000 calls twice would take about .* give --budget \d+, or --calls"
+    ):
+        bench_determinism(TINY, Options(), RandomWeights(0), Placement.first(TINY), twice)
+
+
+def test_without_a_sidecar():
+    config = replace(TINY, hot_experts=8)
+    with pytest.raises(ConfigError, match="needs a sidecar"):
+        options = Options(sidecar_mode="off")
+        bench_determinism(config, options, RandomWeights(0), Placement.first(config), Twice((1,), calls=1))
 
 
 def test_no_rows_is_wrong_usage():
