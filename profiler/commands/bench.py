@@ -19,7 +19,7 @@ from stepprof.analyses.bench_results import bench_of, read_bench
 from stepprof.analyses.bench_savings import Saving, savings
 from stepprof.analyses.determinism import determinism, read_groups
 from stepprof.profiler.commands.shared import print_json
-from stepprof.profiler.errors import CheckFailed, UsageError
+from stepprof.profiler.errors import CheckFailed, InputError, UsageError
 from stepprof.profiler.report import document, terminal
 from stepprof.profiler.report.bench_chart import bench_html
 from stepprof.profiler.report.terminal_bench import show_bench, show_determinism
@@ -41,6 +41,8 @@ def run_bench(words: Sequence[str]) -> int:
             terminal.console().print(MORE)
         return code
     given, rest = _parser(show=False).parse_known_args(words[1:])
+    if given.html is not None and not given.html.parent.is_dir():  # rather now than after the measurement
+        raise InputError(f"{given.html} cannot be written (no such folder): choose another file.")
     with tempfile.TemporaryDirectory(prefix="stepprof-bench-") as folder:
         file: Path = given.output or Path(folder) / "bench.json"
         code = start_runtime("bench", [part, *rest, "--output", str(file)], quiet=True)

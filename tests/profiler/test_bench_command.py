@@ -11,7 +11,7 @@ from rich.console import Console
 from stepprof.analyses.bench_results import read_bench
 from stepprof.analyses.bench_savings import savings
 from stepprof.profiler.commands.bench import run_bench
-from stepprof.profiler.errors import CheckFailed, UsageError
+from stepprof.profiler.errors import CheckFailed, InputError, UsageError
 from stepprof.profiler.report.bench_chart import bench_figure
 from stepprof.profiler.report.terminal_bench import bar_line, show_bench
 
@@ -105,6 +105,25 @@ def test_a_run_on_the_cpu_is_measured_judged_and_kept(tmp_path: Path, capfd: pyt
     assert document["complete"] and document["plan"]["samples"] == 24 and "timing takes about" in err
     assert str(path) not in document["command"] and "--rows 1,2" in document["command"]
     assert json.loads(path.read_text())["results"] == document["results"] and "stroke" in html.read_text()
+
+
+def test_a_chart_that_cannot_be_written_is_told_before_the_run(tmp_path: Path):
+    with pytest.raises(InputError, match="no such folder"):
+        run_bench(["sidecar", "--html", str(tmp_path / "none" / "x.html")])
+
+
+def test_determinism_on_the_cpu(capfd: pytest.CaptureFixture[str], tmp_path: Path):
+    pytest.importorskip("torch")
+    path = tmp_path / "twice.json"
+    words = ["determinism", "--calls", "12", "--rows", "1,2", "--device", "cpu", "-o", str(path)]
+    assert run_bench(words) == 0 and run_bench(["show", str(path), "--json"]) == 0
+    out, _ = capfd.readouterr()
+    text, document = out[: out.index("{")], json.loads(out[out.index("{") :])
+    assert [(one["reduce"], one["calls"], one["differ"]) for one in document["determinism"]] == [
+        ("atomic", 12, 0),
+        ("ordered", 12, 0),
+    ]
+    assert text.count("points at nothing") == 2 and max(map(len, text.splitlines())) <= 80
 
 
 def test_a_run_over_its_budget_writes_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
