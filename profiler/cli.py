@@ -21,6 +21,7 @@ from stepprof.profiler.commands import (
     load,
     model,
     outputs,
+    placement,
     report,
     speculation,
     traces,
@@ -39,7 +40,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-groups = (capture, traces, breakdown, report, export, speculation, yardsticks, outputs, load, host, demo, model)
+groups = (
+    capture,
+    traces,
+    breakdown,
+    placement,
+    report,
+    export,
+    speculation,
+    yardsticks,
+    outputs,
+    load,
+    host,
+    demo,
+    model,
+)
 for group in groups:  # in the order of stepprof --help
     app.add_typer(group.app)
 
