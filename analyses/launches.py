@@ -79,6 +79,11 @@ def launch_of_document(document: dict[str, Any], name: str, warm_up: int = 0) ->
     return Launch(name, "document", times, left_out, "host clock", settings, None, kind, document)
 
 
+def launch_of_figures(document: dict[str, Any], name: str) -> Launch:
+    """A program's JSON document of any form: figures by path, no steps."""
+    return Launch(name, "document", np.zeros(0), 0, "none", document_settings(document), document=document)
+
+
 def is_run_document(document: Any) -> bool:
     """Whether a JSON document is the answer of `stepprof run --json`."""
     return isinstance(document, dict) and "preset" in document and isinstance(document.get("classes"), list)

@@ -58,7 +58,13 @@ def metric_of(text: str) -> Metric:
 
 
 def _step_ms(text: str, argument: str) -> Metric:
-    return Metric(text, "ms", "lower", lambda launch: Reading(float(np.median(launch.step_ms)), launch.figure_kind))
+    return Metric(text, "ms", "lower", _median_step)
+
+
+def _median_step(launch: Launch) -> Reading:
+    if not len(launch.step_ms):
+        raise Refused(f"{launch.name} has no step times: trace it, mark its steps, or let it print step_ms.")
+    return Reading(float(np.median(launch.step_ms)), launch.figure_kind)
 
 
 def _exposed_ms(text: str, argument: str) -> Metric:

@@ -3,7 +3,8 @@
     deltas = op_deltas([profile.typical for profile in control], [… candidate])
 
 Each launch stands for itself by its most common step. Ops are aligned by position and by device, name
-(in a form that profilers agree on) and label; numbers that vary in a label (rows=2) are left out.
+(in a form that profilers agree on) and label; numbers that vary in a label (rows=2) are left out, and
+labels altogether where the arms are marked differently.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from stepprof.analyses.ops import UNKNOWN, Ints
 from stepprof.analyses.row_deltas import RowDelta, row_delta
 from stepprof.analyses.typical_step import Typical
 
+FEW = 0.5  # share of aligned ops below which labels are left out
 VARIES = re.compile(r" \w+=\S+")
 
 
@@ -38,6 +40,7 @@ class OneSided:
 class OpDeltas:
     """`aligned` ops in order of their change; shares tell how much of the launches this speaks of."""
 
+    by: str  # what ops were met by: label (and name), or name where the arms are marked differently
     aligned: list[RowDelta]
     appeared: list[OneSided]
     vanished: list[OneSided]
@@ -47,9 +50,13 @@ class OpDeltas:
 
 def op_deltas(control: Sequence[Typical], candidate: Sequence[Typical]) -> OpDeltas:
     """Means of exposed time by op, candidate minus control."""
-    sequences = _tokens([*control, *candidate])
+    by, sequences = "label", _tokens([*control, *candidate], with_labels=True)
     base, other = sequences[0], sequences[len(control)]
     place = align(base, other)  # of each candidate op among the control's
+    if np.mean(place != UNKNOWN) < FEW:  # marks of another vocabulary
+        by, sequences = "name", _tokens([*control, *candidate], with_labels=False)
+        base, other = sequences[0], sequences[len(control)]
+        place = align(base, other)
     new = np.flatnonzero(place == UNKNOWN)
     merged = place.copy()
     merged[new] = len(base) + np.arange(len(new))
@@ -61,6 +68,7 @@ def op_deltas(control: Sequence[Typical], candidate: Sequence[Typical]) -> OpDel
     every = [*control, *candidate]
     lost = sum(len(t.name) - int(np.isfinite(v).sum()) for t, v in zip(every, [*befores, *afters], strict=True))
     return OpDeltas(
+        by,
         sorted(rows, key=lambda row: -abs(row.delta)),
         _grouped(candidate[0], new),
         _grouped(control[0], gone),
@@ -69,8 +77,8 @@ def op_deltas(control: Sequence[Typical], candidate: Sequence[Typical]) -> OpDel
     )
 
 
-def _tokens(steps: Sequence[Typical]) -> list[Ints]:
-    """Equal numbers where device, name and label are the same, over all launches."""
+def _tokens(steps: Sequence[Typical], with_labels: bool) -> list[Ints]:
+    """Equal numbers where device, name and (if asked) label are the same, over all launches."""
     distinct = sorted({name for step in steps for name in step.name})
     number = dict(zip(distinct, tokens(distinct), strict=True))
     seen: dict[tuple[int, int, str], int] = {}
@@ -78,7 +86,7 @@ def _tokens(steps: Sequence[Typical]) -> list[Ints]:
     for step in steps:
         rank = {device: i for i, device in enumerate(sorted(set(step.device)))}
         keys = [
-            (rank[device], number[name], VARIES.sub("", label))
+            (rank[device], number[name], VARIES.sub("", label) if with_labels else "")
             for device, name, label in zip(step.device, step.name, step.label, strict=True)
         ]
         found.append(np.array([seen.setdefault(key, len(seen)) for key in keys], dtype=np.int64))

@@ -12,7 +12,7 @@ import sys
 import typer
 
 from stepprof.profiler.capture import command as recording
-from stepprof.profiler.commands import breakdown, capture, compare, demo, host, model, traces
+from stepprof.profiler.commands import breakdown, capture, compare, demo, gate, host, model, traces
 from stepprof.profiler.errors import InputError, StepprofError
 from stepprof.profiler.report import terminal
 
@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for group in (capture, traces, breakdown, compare, host, demo, model):  # the order of stepprof --help
+for group in (capture, traces, breakdown, compare, gate, host, demo, model):  # the order of stepprof --help
     app.add_typer(group.app)
 
 

@@ -88,6 +88,7 @@ def _ops(found: Comparison) -> dict[str, Any] | None:
     if found.ops is None:
         return None
     return {
+        "by": found.ops.by,
         "aligned": [_row(row) for row in found.ops.aligned],
         "appeared": [dataclasses.asdict(one) for one in found.ops.appeared],
         "vanished": [dataclasses.asdict(one) for one in found.ops.vanished],

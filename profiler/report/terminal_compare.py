@@ -77,10 +77,18 @@ def _rows(out: Console, by: str, rows: list[RowDelta]) -> None:
         return
     out.print(f"{by:<32}{'control':>10}{'candidate':>11}{'delta':>10}{'chance':>10}  µs a step", style="bold")
     for row in changed[:MOST_ROWS]:
-        out.print(_row(row, clean(row.key)[:31]))
+        out.print(_row(row, _op_key(row.key) if by == "op" else clean(row.key)[:31]))
     if len(changed) > MOST_ROWS:
         rest = sum(row.delta for row in changed[MOST_ROWS:])
         out.print(f"({len(changed) - MOST_ROWS} more rows, together {rest / 1e3:+.2f} µs)")
+
+
+def _op_key(key: str) -> str:
+    """Place, innermost label and short name of an op."""
+    head, _, name = key.rpartition(" › ")
+    place, _, rest = (head or key).partition(" ")
+    label = f"{clean(rest.rpartition(' › ')[2])} " if head else ""
+    return f"{place} {label}{short_name(name if head else rest)}"[:31]
 
 
 def _row(row: RowDelta, key: str) -> Text:
