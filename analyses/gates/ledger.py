@@ -19,8 +19,9 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from stepprof.profiler.errors import InputError, Refused
 
@@ -78,8 +79,8 @@ class Ledger:
             line = _line(entry)
             end = os.fstat(file.fileno()).st_size
             try:
-                file.write(line)
-                file.flush()
+                while line:  # a full disk may take a part of it first
+                    line = line[file.write(line) :]
                 os.fsync(file.fileno())
             except OSError as fault:
                 _undo(file, end)
@@ -89,7 +90,7 @@ class Ledger:
         self.entries.append(entry)
         return entry
 
-    def _follow(self, file: IO[bytes]) -> None:
+    def _follow(self, file: FileIO) -> None:
         """Take in what others appended, and cut an unfinished line off."""
         file.seek(0)
         now = parse(self.path, file.read())
@@ -158,7 +159,7 @@ def _line(entry: Entry) -> bytes:
 
 
 @contextmanager
-def _locked(path: Path) -> Generator[IO[bytes]]:
+def _locked(path: Path) -> Generator[FileIO]:
     """The file for reading and appending, ours alone; made where it is not there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -170,7 +171,7 @@ def _locked(path: Path) -> Generator[IO[bytes]]:
         yield file
 
 
-def _undo(file: IO[bytes], end: int) -> None:
+def _undo(file: FileIO, end: int) -> None:
     """Take back half a line; where even that fails the next reader cuts it off."""
     with suppress(OSError):
         file.truncate(end)

@@ -102,9 +102,9 @@ def _look(state: GateState) -> tuple[int, str]:
 
 def _settings(evidence: Sequence[Evidence], gate: Registration) -> list[Difference]:
     """Settings that differ as declared; Refused where others do, or where launches of one arm differ."""
-    if not evidence:
-        return []
-    found = differences(*([e.settings for e in evidence if e.made.slot.arm == arm] for arm in ("A", "B")))
+    known = [one for one in evidence if one.settings]  # a launch that left nothing has none
+    a, b = ([one.settings for one in known if one.made.slot.arm == arm] for arm in ("A", "B"))
+    found = differences(a, b) if a and b else []
     declared = {*gate.differs, *(f"env:{name}" for name in gate.differs)}
     wrong = [one for one in found if one.setting not in declared or one.within]
     if wrong:

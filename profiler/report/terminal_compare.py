@@ -54,13 +54,13 @@ def _headline(out: Console, found: Comparison) -> None:
 
 def _launches(out: Console, name: str, arm: Arm) -> None:
     out.print(
-        f"{name:<28}{'p50 ms':>9}{'error':>9}{'steps':>7}{'left out':>9}{'worth':>7}{'rho':>6}  drift", style="bold"
+        f"{name:<22}{'p50 ms':>9}{'error':>9}{'steps':>7}{'left out':>9}{'worth':>7}{'rho':>6}  drift", style="bold"
     )
     for sample in arm.samples:
         s = sample.series
         out.print(
             Text(
-                f"  {clean(sample.name)[-25:]:26}{s.median:9.4f}{_known(s.error, '9.4f')}{s.steps:7}{sample.left_out:9}"
+                f"  {clean(sample.name)[-19:]:20}{s.median:9.4f}{_known(s.error, '9.4f')}{s.steps:7}{sample.left_out:9}"
                 f"{_known(s.effective, '7.0f')}{_known(s.autocorrelation, '6.2f')}  "
                 f"{'-' if s.drift is None else f'{100 * s.drift:+.1f} %'}{' !' if s.drifts else ''}"
             )
