@@ -78,6 +78,7 @@ class Registration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     owner: str = ""
     environment: list[str] = []  # prefixes of variables that are compared, by hash
     instrument: Instrument = "traced"
+    tracing_control: bool = False  # before each traced launch an untraced run, so that the cost of tracing is known
     marker: str | None = None
     on_crash: Literal["rerun", "refuse"] = "rerun"
     reruns: Annotated[int, Meta(ge=0, le=8)] = 1  # of one launch

@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +31,26 @@ MOST_BYTES = 256 << 20
 TAIL = 2000  # characters of what went wrong
 
 
+@dataclass(frozen=True)
+class Capturing:
+    """How `stepprof capture` is called."""
+
+    instrument: Instrument
+    arm: str
+    prefixes: tuple[str, ...]
+    marker: str | None
+    control: bool
+
+    def words(self, command: Sequence[str], folder: Path) -> list[str]:
+        """The command line."""
+        backend = "marks" if self.instrument == "marks" else "auto"
+        before = [] if self.control and self.instrument == "traced" else ["--no-control"]
+        words = [*OURSELVES, "capture", "-o", str(folder / "run.duckdb"), "--backend", backend, *before]
+        words += ["--arm", self.arm] + [word for prefix in self.prefixes for word in ("--env-prefix", prefix)]
+        words += ["--marker", self.marker] if self.marker is not None else []
+        return [*words, "--", *command]
+
+
 def launch(
     command: Sequence[str],
     env: Mapping[str, str],
@@ -39,9 +60,14 @@ def launch(
     arm: str = "",
     prefixes: Sequence[str] = (),
     marker: str | None = None,
+    control: bool = False,
 ) -> int:
-    """Run it, wait, return its exit code; InputError where it cannot be started."""
-    words = list(command) if instrument == "none" else _capture(command, folder, instrument, arm, prefixes, marker)
+    """Run it, wait, return its exit code; InputError where it cannot be started.
+
+    `control` makes an untraced run before a traced one.
+    """
+    how = Capturing(instrument, arm, tuple(prefixes), marker, control)
+    words = list(command) if instrument == "none" else how.words(command, folder)
     added = dict(os.environ) | dict(env)
     if instrument == "none":
         _write_manifest(command, folder, prefixes, arm, env)
@@ -63,16 +89,6 @@ def last_words(folder: Path) -> str:
         return ""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else ""
-
-
-def _capture(
-    command: Sequence[str], folder: Path, instrument: str, arm: str, prefixes: Sequence[str], marker: str | None
-) -> list[str]:
-    backend = "marks" if instrument == "marks" else "auto"
-    words = [*OURSELVES, "capture", "-o", str(folder / "run.duckdb"), "--backend", backend, "--no-control"]
-    words += ["--arm", arm] + [word for prefix in prefixes for word in ("--env-prefix", prefix)]
-    words += ["--marker", marker] if marker is not None else []
-    return [*words, "--", *command]
 
 
 def _write_manifest(

@@ -101,7 +101,15 @@ def _launch(order: Order) -> int:
     own = sorted({*order.gate.environment, *order.gate.control.env, *order.gate.candidate.env})
     arm = "control" if order.slot.arm == "A" else "candidate"
     code = launch(
-        order.arm.command, order.arm.env, order.folder, order.instrument, order.lock, arm, own, order.gate.marker
+        order.arm.command,
+        order.arm.env,
+        order.folder,
+        order.instrument,
+        order.lock,
+        arm,
+        own,
+        order.gate.marker,
+        order.gate.tracing_control,
     )
     if code:
         _say(f"it said last: {last_words(order.folder)}")

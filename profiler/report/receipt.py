@@ -21,6 +21,7 @@ def receipt(answer: Answer) -> str:
         *(f"{one.name}: {_plain(one.text)}." for one in answer.conditions),
         _launches(answer),
         *(f"Predicted {gate.predicted.value:+g} ({_plain(gate.predicted.source)})." for _ in [0] if gate.predicted),
+        *(f"Excluded: {_plain(gate.exclusions)}." for _ in [0] if gate.exclusions),
         *(f"Cost {_plain(gate.cost)}." for _ in [0] if gate.cost),
         *(_plain(str(warning["text"])) for warning in answer.warnings),
         f"Registered {answer.registered}, SHA-256 {answer.fingerprint[:16]}; ledger head {answer.head[:16]}.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from rich.console import Console
 from rich.text import Text
 
@@ -49,7 +51,7 @@ def _headline(out: Console, found: Comparison) -> None:
             f"without assumptions: shift {found.shift:+.4f} ms (Hodges-Lehmann), "
             f"permutation p {found.permutation.two_sided:.4f}"
         )
-    out.print(Text(f"{OUTCOMES[found.outcome]}: {found.reason}"))
+    out.print(Text(textwrap.fill(f"{OUTCOMES[found.outcome]}: {found.reason}", WIDTH)))
 
 
 def _launches(out: Console, name: str, arm: Arm) -> None:

@@ -1,5 +1,7 @@
 """Two arms side by side: the answer, where it went, which ops came and went."""
 
+from typing import Any
+
 import pytest
 
 from stepprof.analyses.comparison import Sample, compared, sample_of
@@ -26,7 +28,7 @@ def launch(*kernels: tuple[str, int], steps: int = 3, layer: str = "layer/0/atte
     return sample_of(launch_of_store(trace.store()))
 
 
-def sample(step_ms: float, **options: object) -> Sample:
+def sample(step_ms: float, **options: Any) -> Sample:
     return sample_of(launch_of_document(document(step_ms, **options), f"{step_ms}.json"))
 
 

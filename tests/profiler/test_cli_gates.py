@@ -22,7 +22,7 @@ class Done:
 
 
 @pytest.fixture
-def run(monkeypatch, capfd):
+def run(tmp_path, monkeypatch, capfd):
     """The command line in this process, in a folder and with a cache of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STEPPROF_CACHE", str(tmp_path / "cache"))

@@ -184,10 +184,9 @@ def test_a_changed_bar(tmp_path):
 
 def test_settings_that_were_not_declared(tmp_path):
     gate = Gate(tmp_path).register(differs=["options.share_topk"])
-    found = {"share_topk": True, "k": 7}
     gate.run(
         A=[document(10.0, share_topk=False, k=5)] * 2,
-        B=[document(9.0, **found)] * 2,
+        B=[document(9.0, share_topk=True, k=7)] * 2,
     )
     with pytest.raises(Refused, match=r"not declared in differs: options.k 5 against 7: make the arms alike"):
         gate.verdict()

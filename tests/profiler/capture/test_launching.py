@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from stepprof.analyses.launches import launch_of_store
-from stepprof.profiler.capture.launching import last_words, launch
+from stepprof.profiler.capture.launching import Capturing, last_words, launch
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.store import open_run
 
@@ -89,3 +89,13 @@ def test_marks_alone_through_capture(folder, lock, collector):
     assert (found.kind, len(found.step_ms)) == ("marks", 4)
     assert all(ms >= 2 for ms in found.step_ms)
     assert "command" in found.settings and "arm" not in found.settings
+
+
+def test_how_capture_is_called(tmp_path):
+    traced = Capturing("traced", "control", ("VLLM_",), "^round", True).words(["run", "-x"], tmp_path)
+    assert traced[3:] == [
+        "capture", "-o", str(tmp_path / "run.duckdb"), "--backend", "auto", "--arm", "control",
+        "--env-prefix", "VLLM_", "--marker", "^round", "--", "run", "-x",
+    ]  # fmt: skip
+    assert "--no-control" in Capturing("traced", "", (), None, False).words(["run"], tmp_path)
+    assert "--no-control" in Capturing("marks", "", (), None, True).words(["run"], tmp_path)
