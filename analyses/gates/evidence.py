@@ -1,6 +1,7 @@
 """What the launches of a gate say: their files checked against the ledger, then read once each.
 
-    evidence = [read_evidence(folder, made, gate, opened) for made in state.done.values()]
+    check_files(folder, made, registered)
+    evidence = read_evidence(folder, made, gate, opened)
 
 A changed byte, a missing file or a file older than the registration is Refused. A launch that cannot
 answer (no steps, no such figure) is no fault: its `reading` is None and `why` tells.
@@ -55,9 +56,8 @@ class Evidence:
     left_out: int
 
 
-def read_evidence(folder: Path, made: Made, registered: float, gate: Registration, opened: Opened) -> Evidence:
-    """Check and read one launch."""
-    check_files(folder, made, registered)
+def read_evidence(folder: Path, made: Made, gate: Registration, opened: Opened) -> Evidence:
+    """Read one launch."""
     document = _document(folder / DOCUMENT)
     try:
         if (folder / RUN).exists():

@@ -35,7 +35,7 @@ class Rung:
 
 def ladder(ledger: Ledger) -> list[Rung]:
     """By order of registration; Refused where the ledger was tampered with."""
-    names = [str(entry.body["name"]) for entry in ledger.entries if entry.kind == "registered"]
+    names = [str(entry.body.get("name")) for entry in ledger.entries if entry.kind == "registered"]
     return [_rung(ledger, name) for name in dict.fromkeys(names)]
 
 

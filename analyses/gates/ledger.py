@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -146,7 +147,9 @@ def _entry(path: Path, number: int, line: bytes) -> Entry:
         cells = json.loads(line)
         entry = Entry(cells["prev"], cells["hash"], float(cells["time"]), cells["kind"], dict(cells["body"]))
         sealed = seal(entry.prev, entry.time, entry.kind, entry.body)
-    except (ValueError, KeyError, TypeError):
+        if not math.isfinite(entry.time):
+            raise ValueError("no time")
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise Refused(f"{path}, line {number}: is no entry of a ledger: it was changed.") from None
     if sealed != entry.hash:
         raise Refused(f"{path}, line {number}: was changed: its hash is not that of its text.")

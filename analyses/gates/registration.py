@@ -108,7 +108,7 @@ def read_registration(path: Path) -> Registration:
     return found
 
 
-def registration_of(body: dict[str, Any]) -> Registration:
+def registration_of(body: Any) -> Registration:
     """The gate of a ledger entry."""
     try:
         return msgspec.convert(body, Registration)

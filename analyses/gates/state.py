@@ -63,8 +63,8 @@ def gate_state(ledger: Ledger, name: str) -> GateState:
         known = ", ".join(str(e.body.get("name")) for e in ledger.entries if e.kind == "registered")
         raise UsageError(f"there is no gate {name!r} in {ledger.path}: it has {known or 'none'}.")
     registered = found[0]
-    gate = registration_of(registered.body["registration"])
-    if len(found) > 1 or fingerprint(gate) != registered.body["sha256"]:
+    gate = registration_of(registered.body.get("registration"))
+    if len(found) > 1 or gate.name != name or fingerprint(gate) != registered.body.get("sha256"):
         raise Refused(f"{ledger.path}: the registration of {name} was changed or repeated: its verdict is refused.")
     plan = slots(gate)
     made = [_made(entry, plan) for entry in ledger.of_gate(name, "launch")]

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stepprof.analyses.gates.evidence import Evidence, Opened, read_evidence
+from stepprof.analyses.gates.evidence import Evidence, Opened, check_files, read_evidence
 from stepprof.analyses.gates.judge import Bar, Judged, Verdict, judge, judge_rounds, rule_met
 from stepprof.analyses.gates.ledger import Ledger
 from stepprof.analyses.gates.registration import Registration
@@ -70,9 +70,9 @@ def verdict_on(ledger: Ledger, name: str, opened: Opened, check: Check) -> Answe
     look, data = _look(state)
     root = folder_of(ledger, name)
     gate, registered = state.registration, state.registered.time
-    evidence = [
-        read_evidence(root / made.folder, made, registered, gate, opened) for _, made in sorted(state.done.items())
-    ]
+    for made in state.made:  # those that do not count are kept too
+        check_files(root / made.folder, made, registered)
+    evidence = [read_evidence(root / made.folder, made, gate, opened) for _, made in sorted(state.done.items())]
     differing = _settings(evidence, gate)
     answer = _answer(state, evidence, differing, look, check, ledger.path.parent)
     return _noted(ledger, state, answer, data)
@@ -102,7 +102,7 @@ def _look(state: GateState) -> tuple[int, str]:
 
 def _settings(evidence: Sequence[Evidence], gate: Registration) -> list[Difference]:
     """Settings that differ as declared; Refused where others do, or where launches of one arm differ."""
-    known = [one for one in evidence if one.settings]  # a launch that left nothing has none
+    known = [one for one in evidence if one.settings or one.reading]  # one that left nothing differs in nothing
     a, b = ([one.settings for one in known if one.made.slot.arm == arm] for arm in ("A", "B"))
     found = differences(a, b) if a and b else []
     declared = {*gate.differs, *(f"env:{name}" for name in gate.differs)}

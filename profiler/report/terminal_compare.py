@@ -130,8 +130,9 @@ def show_settings(out: Console, settings: list[Difference]) -> None:
     if settings:
         out.print("settings that differ", style="bold")
     for one in settings[:MOST_SETTINGS]:
-        within = "  (within an arm)" if one.within else ""
-        out.print(Text(f"  {clean(one.setting)}: {_values(one.control)} -> {_values(one.candidate)}{within}"))
+        head = f"  {clean(one.setting)}{' (within an arm)' if one.within else ''}: {_values(one.control)}"
+        tail = f" -> {_values(one.candidate)}"
+        out.print(Text(head + (tail if len(head + tail) <= WIDTH else f"\n   {tail}")))
     if len(settings) > MOST_SETTINGS:
         out.print(f"({len(settings) - MOST_SETTINGS} more; all of them with --json)")
 

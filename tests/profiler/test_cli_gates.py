@@ -152,6 +152,7 @@ def test_a_gate_from_beginning_to_end(tmp_path, run):
 
     shown = run("gate", "verdict", "g").stdout
     assert "g: PASS_CI, rule ci met" in shown
+    assert max(map(len, (shown + run("gate", "list").stdout).splitlines())) <= 80
     rungs = answer(run("gate", "list", "--json"))["gates"]
     assert [(rung["verdict"], rung["met"], rung["predicted"], rung["cost"]) for rung in rungs] == [
         ("PASS_CI", True, -0.9, "20 min")
