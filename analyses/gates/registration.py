@@ -24,7 +24,6 @@ from stepprof.profiler.errors import InputError, StepprofError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 Instrument = Literal["traced", "marks", "none"]
-Fields = {"frozen": True, "forbid_unknown_fields": True}
 
 
 class ArmText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,11 +1,14 @@
 """What a registration must say, and that its fingerprint is of its meaning."""
 
+import re
+
 import pytest
 
-from stepprof.analyses.gates.registration import fingerprint, read_registration
+from stepprof.analyses.gates.registration import Registration, fingerprint, read_registration
 from stepprof.analyses.gates.schedule import slots, stages
 from stepprof.profiler.errors import InputError, UsageError
 from tests.analyses.gates.gates import Gate
+from tests.repository import ROOT
 
 TEXT = """
 name = "topk"
@@ -98,3 +101,12 @@ def test_a_file_that_cannot_be_read(tmp_path):
 def test_a_name_is_taken_once(tmp_path):
     with pytest.raises(UsageError, match="a changed gate takes a new name"):
         Gate(tmp_path).register().register(bar=-0.2)
+
+
+def test_the_example_of_the_docs(tmp_path):
+    """It is a gate, and it shows every field."""
+    text = (ROOT / "docs" / "gates.md").read_text()
+    example = text.split("```toml\n")[1].split("```")[0]
+    (tmp_path / "gate.toml").write_text(example)
+    assert read_registration(tmp_path / "gate.toml").rounds == 2
+    assert [field for field in Registration.__struct_fields__ if not re.search(rf"\b{field}\b", text)] == []
