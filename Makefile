@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format fuzz bench gpu tree clean
+.PHONY: help setup demo test lint format fuzz bench gpu tree tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -46,6 +46,9 @@ gpu: .venv/test-stamp ## tests that need an NVIDIA GPU
 
 tree: setup ## rewrite README's tree from the files' first lines
 	$(BIN)/python docs/readme_tree.py
+
+tables: setup ## rewrite docs/tables.md from the comments of the SQL files
+	$(BIN)/python docs/table_reference.py
 
 clean: ## remove .venv, caches and build output
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist .package/stepprof.egg-info

@@ -19,6 +19,7 @@ from stepprof.analyses.lost_launches import flag_lost_launches
 from stepprof.analyses.markers import load_ranges, marker_names
 from stepprof.analyses.ops import Bools, Ints, Ops, load_ops
 from stepprof.analyses.refusals import refuse_unanswerable
+from stepprof.analyses.residents import resident_warnings
 from stepprof.analyses.roles import OpRoles, op_roles
 from stepprof.analyses.rules import load_rules
 from stepprof.analyses.steps import Steps, find_steps
@@ -69,7 +70,7 @@ def attribute(store: Store, question: Question | None = None, use_edges: bool = 
     question = question or Question()
     refuse_unanswerable(store)
     rules = load_rules(question.rules)
-    ops = load_ops(store)
+    ops = load_ops(store, rules)
     ranges = load_ranges(store, rules)
     steps, tried = find_steps(store, ops, ranges, rules, question.marker, question.method)
     if steps is None:
@@ -82,7 +83,7 @@ def attribute(store: Store, question: Question | None = None, use_edges: bool = 
     path = walk(ops, deps, steps.windows, steps.of_op)
     waits = roles.kind == KINDS.index("wait")
     gaps, work = classify(store, ops, deps, path, steps, waits)
-    warnings = store.warnings() + steps.warnings + _doubts(deps)
+    warnings = store.warnings() + resident_warnings(store, ops.residents) + steps.warnings + _doubts(deps)
     return Attribution(
         ops, steps, labels, roles, deps, path, work, gaps, waits, _source(store), _inflation(store), warnings
     )

@@ -78,9 +78,8 @@ def dependencies(store: Store, ops: Ops, use_edges: bool = True) -> Dependencies
     best.offer(guessed, previous_in_graph(ops, guessed), INFERRED)
 
     head = best.predecessor == UNKNOWN
-    last_of_launch = _last_of_launch(ops)
-    _offer_stream_order(ops, best, head, last_of_launch)
-    _offer_events(store, ops, best, head, last_of_launch)
+    for target, candidate in stream_links(ops, head) + event_links(store, ops, head):
+        best.offer(target, candidate, ORDERED)
     _offer_ended_before_call(store, ops, best, head)
     _share_among_heads(ops, best, head)
     alone = np.flatnonzero(best.predecessor == UNKNOWN)
@@ -161,11 +160,14 @@ def _whole_launch(ops: Ops, candidate: Ints, last_of_launch: Ints) -> Ints:
     return np.where(known & ops.launches.graph[launch], last_of_launch[launch], candidate)
 
 
-def _offer_stream_order(ops: Ops, best: _Best, head: Bools, last_of_launch: Ints) -> None:
-    """A launch starts after the launch before it on its stream."""
+Links = list[tuple[Ints, Ints]]  # targets and what each follows, as op indices; UNKNOWN where nothing
+
+
+def stream_links(ops: Ops, head: Bools) -> Links:
+    """A launch starts after the launch before it on its stream: links of the ops marked as its first ones."""
     order = np.argsort(ops.stream, kind="stable")
     if len(order) == 0:
-        return
+        return []
     stream, launch = ops.stream[order], ops.launch[order]
     new = np.concatenate([[True], (stream[1:] != stream[:-1]) | (launch[1:] != launch[:-1])])
     new |= ~ops.launches.graph[launch]  # one call may issue several ops, a copy in pieces
@@ -174,15 +176,15 @@ def _offer_stream_order(ops: Ops, best: _Best, head: Bools, last_of_launch: Ints
     same = (before >= 0) & (stream[np.maximum(before, 0)] == stream)
     candidate = np.where(same, order[np.maximum(before, 0)], UNKNOWN)
     wanted = head[order]
-    best.offer(order[wanted], _whole_launch(ops, candidate, last_of_launch)[wanted], ORDERED)
-    best.offer(order[wanted], candidate[wanted], ORDERED)
+    whole = _whole_launch(ops, candidate, _last_of_launch(ops))
+    return [(order[wanted], whole[wanted]), (order[wanted], candidate[wanted])]
 
 
-def _offer_events(store: Store, ops: Ops, best: _Best, head: Bools, last_of_launch: Ints) -> None:
+def event_links(store: Store, ops: Ops, head: Bools) -> Links:
     """The first launch on a stream after cudaStreamWaitEvent follows what the event had recorded."""
     links = store.arrays("SELECT wait_stream, wait_ns, record_stream, record_ns FROM _event_link")
     if len(links["wait_ns"]) == 0:
-        return
+        return []
     call = ops.launches.call_start[ops.launch]
     issued = np.flatnonzero(head & (call != UNKNOWN))
     order = issued[np.lexsort((call[issued], ops.stream[issued]))]
@@ -193,7 +195,7 @@ def _offer_events(store: Store, ops: Ops, best: _Best, head: Bools, last_of_laun
     right = (ops.stream[target] == links["wait_stream"][exists]) & (
         ops.stream[source] == links["record_stream"][exists]
     )
-    best.offer(target[right], _whole_launch(ops, source[right], last_of_launch), ORDERED)
+    return [(target[right], _whole_launch(ops, source[right], _last_of_launch(ops)))]
 
 
 def _in_stream(ops: Ops, call: Ints, order: Ints, stream: Ints, at: Ints) -> Ints:

@@ -109,7 +109,7 @@ def _segments_that_wait(ops: Ops, path: Walked, of_op: Ints, waits: Bools, piece
     op, step = path.segment_op, path.segment_step
     foreign = of_op[op] != step
     spinning = waits[op] & ~foreign
-    known = "sidecar_wait" if len(np.unique(ops.device)) > 1 else "wait"
+    known = "sidecar_wait" if ops.sidecar_known else "wait"
     for code, which in (("other_step", foreign), (known, spinning)):
         pieces.add(code, step[which], path.segment_start[which], path.segment_end[which], op[which], op[which])
     return ~(foreign | spinning)

@@ -6,6 +6,7 @@
 
 A *launch* is the API call that issued ops: one op for a kernel launch, hundreds
 for a CUDA graph. Ops without a correlation get a launch of their own without a call.
+Ops of resident kernels (residents.py) are kept apart and belong to no launch.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from stepprof.analyses.residents import Residents, set_apart
+from stepprof.analyses.rules import RuleSet, load_rules
 from stepprof.profiler.store import Store
 
 Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -52,6 +55,7 @@ class Ops:
     node: Ints  # capture-time graph node, UNKNOWN outside graphs
     names: list[str]
     launches: Launches
+    residents: Residents  # set apart: in none of the other arrays
 
     def __len__(self) -> int:
         return len(self.start)
@@ -66,14 +70,20 @@ class Ops:
         """Durations, ns."""
         return self.end - self.start
 
+    @property
+    def sidecar_known(self) -> bool:
+        """Whether a second card is on record: by ops, by a resident kernel, or by the calls that one stamped."""
+        return len(np.union1d(self.device, self.residents.device)) > 1 or self.residents.calls > 0
 
-def load_ops(store: Store) -> Ops:
-    """All ops of a run with their launches."""
+
+def load_ops(store: Store, rules: RuleSet | None = None) -> Ops:
+    """All ops of a run with their launches; those that the rules (default: built-in) call resident set apart."""
+    residents = set_apart(store, rules or load_rules())
     store.con.execute(SQL.read_text())
     columns = store.arrays(
         """SELECT op_id, start_ns AS start, end_ns AS "end", op.device, op.process, stream_key AS stream,
                enum_code(activity) AS activity, name_id, launch, coalesce(origin_node, -1) AS node
-           FROM op
+           FROM _passing op
            LEFT JOIN _launch USING (process, correlation)
            JOIN _stream s ON s.process = op.process AND s.device = op.device
                AND s.context IS NOT DISTINCT FROM op.context AND s.stream IS NOT DISTINCT FROM op.stream
@@ -82,7 +92,7 @@ def load_ops(store: Store) -> Ops:
     names, index = _names(store, columns.pop("name_id"))
     launch, launches = _launches(store, columns.pop("launch"), _ints(columns["process"]))
     ints = {key: _ints(value) for key, value in columns.items()}
-    return Ops(**ints, name=index, names=names, launch=launch, launches=launches)
+    return Ops(**ints, name=index, names=names, launch=launch, launches=launches, residents=residents)
 
 
 def _ints(values: np.ndarray) -> Ints:
@@ -94,7 +104,9 @@ def _ints(values: np.ndarray) -> Ints:
 
 def _names(store: Store, name_id: np.ndarray) -> tuple[list[str], Ints]:
     """Distinct texts, and for each op the index of its text; two ids may share one text."""
-    table = store.rows("SELECT name_id, text FROM name WHERE name_id IN (SELECT DISTINCT name_id FROM op) ORDER BY 1")
+    table = store.rows(
+        "SELECT name_id, text FROM name WHERE name_id IN (SELECT DISTINCT name_id FROM _passing) ORDER BY 1"
+    )
     texts = sorted({text for _, text in table})
     at = {text: i for i, text in enumerate(texts)}
     ids = np.array([i for i, _ in table], dtype=np.int64)

@@ -1,10 +1,12 @@
 """What each switch of the built-in model changes: every variant beside one shared control, in a round robin.
 
     python benchmarks/switches.py --preset mini --rounds 3 --steps 60 --receipt benchmarks/receipts/switches_mini.json
+    python benchmarks/switches.py --variants "share-topk,k 3" --devices cuda:0,cuda:0
 
 A launch is a process of its own; its figure is its p50 step. Per variant: the median over launches, the
 difference to the control's median, and the control's own spread (largest minus smallest) as the noise to
-hold it against. A variant that fails is kept with its sentence. Needs two GPUs.
+hold it against. A variant that fails is kept with its sentence. Takes two GPUs where there are two; on one,
+which is then both cards, the sidecar hides nothing and its persistent mode is refused; the receipt says so.
 """
 
 from __future__ import annotations
@@ -16,49 +18,75 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-VARIANTS: dict[str, tuple[str, ...]] = {
-    "control": (),
-    "share-topk": ("--share-topk",),
-    "fuse boundary": ("--fuse", "boundary"),
-    "fuse moe_front": ("--fuse", "moe_front"),
-    "fuse attn": ("--fuse", "attn"),
-    "fuse all": ("--fuse", "boundary,moe_front,attn"),
-    "mhc-stream": ("--mhc-stream",),
-    "sidecar off": ("--sidecar-mode", "off"),
-    "sidecar call": ("--sidecar-mode", "call"),
-    "sidecar persistent": ("--sidecar-mode", "persistent"),
-    "reduce atomic": ("--reduce", "atomic"),
-    "k 3": ("--k", "3"),
-    "pad lm_head 50 us": ("--pad-op", "lm_head=50"),
-}
+from stepprof.runtime.arguments import devices as devices_of
+from stepprof.runtime.config import PRESETS, Config, preset
 
 
-def launch(preset: str, steps: int, switches: tuple[str, ...]) -> float | str:
-    """The p50 step of one launch in ms, or what it said when it failed."""
-    command = [sys.executable, "-m", "stepprof.runtime", "run", "--preset", preset, "--prompts", "code"]
-    command += ["--steps", str(steps), "--warm-up", "5", "--json", *switches]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    except subprocess.TimeoutExpired:
-        return "did not end within 120 s"
-    if done.returncode:
-        return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:200]
-    return float(json.loads(done.stdout)["classes"][0]["p50_step_ms"]["value"])
+def variants(config: Config) -> dict[str, tuple[str, ...]]:
+    """Switches by name; counts of experts and layers are those of the preset."""
+    half = config.hot_experts + (config.experts - config.hot_experts) // 2
+    return {
+        "control": (),
+        "share-topk": ("--share-topk",),
+        "fuse boundary": ("--fuse", "boundary"),
+        "fuse moe_front": ("--fuse", "moe_front"),
+        "fuse attn": ("--fuse", "attn"),
+        "fuse all": ("--fuse", "boundary,moe_front,attn"),
+        "mhc-stream": ("--mhc-stream",),
+        "sidecar off": ("--sidecar-mode", "off", "--hot-experts", str(config.experts)),
+        "sidecar call": ("--sidecar-mode", "call"),
+        "sidecar persistent": ("--sidecar-mode", "persistent"),
+        "half of cold experts moved": ("--hot-experts", str(half)),
+        "reduce atomic": ("--reduce", "atomic"),
+        "k 3": ("--k", "3"),
+        "layers fewer": ("--layers", str(config.layers - max(1, config.layers // 5))),
+        "pad lm_head 50 us": ("--pad-op", "lm_head=50"),
+    }
 
 
-def measure(preset: str, steps: int, rounds: int, seconds: float) -> dict[str, list[float | str]]:
+@dataclass(frozen=True)
+class Launcher:
+    """How a variant is launched."""
+
+    preset: str
+    steps: int
+    devices: tuple[str, str]  # main, sidecar
+
+    def command(self, switches: tuple[str, ...]) -> list[str]:
+        """The whole command."""
+        words = [sys.executable, "-m", "stepprof.runtime", "run", "--preset", self.preset, "--prompts", "code"]
+        words += ["--steps", str(self.steps), "--warm-up", "5", "--json"]
+        return [*words, "--device", self.devices[0], "--sidecar-device", self.devices[1], *switches]
+
+    def __call__(self, switches: tuple[str, ...]) -> float | str:
+        """The p50 step of one launch in ms, or what it said when it failed."""
+        try:
+            done = subprocess.run(self.command(switches), capture_output=True, text=True, timeout=120, check=False)
+        except subprocess.TimeoutExpired:
+            return "did not end within 120 s"
+        if done.returncode:
+            return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:200]
+        return float(json.loads(done.stdout)["classes"][0]["p50_step_ms"]["value"])
+
+
+def measure(
+    launch: Launcher, chosen: dict[str, tuple[str, ...]], rounds: int, seconds: float
+) -> dict[str, list[float | str]]:
     """Figures of all launches by variant; no launch starts after `seconds`, rounds are cut between launches."""
-    figures: dict[str, list[float | str]] = {name: [] for name in VARIANTS}
+    figures: dict[str, list[float | str]] = {name: [] for name in chosen}
     until = time.monotonic() + seconds
     for number in range(rounds):
-        names = list(VARIANTS) if number % 2 == 0 else list(VARIANTS)[::-1]
+        names = list(chosen) if number % 2 == 0 else list(chosen)[::-1]
         for name in names:
             if time.monotonic() < until:
-                figures[name].append(launch(preset, steps, VARIANTS[name]))
+                figures[name].append(launch(chosen[name]))
     return figures
 
 
@@ -82,32 +110,75 @@ def table(figures: dict[str, list[float | str]]) -> list[dict[str, Any]]:
 
 
 def gpu() -> dict[str, str]:
-    """Name and driver of the first GPU."""
+    """Name and driver of the first GPU; nothing without one."""
     ask = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    name, driver = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.splitlines()[0].split(", ")
+    try:
+        name, driver = (
+            subprocess.run(ask, capture_output=True, text=True, check=True).stdout.splitlines()[0].split(", ")
+        )
+    except (OSError, subprocess.CalledProcessError, IndexError, ValueError):
+        return {}
     return {"gpu": name, "driver": driver}
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of what the kernels are made with, as installed."""
+    found = {"python": platform.python_version()}
+    for package in ("torch", "triton"):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def receipt(given: argparse.Namespace, chosen: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Measure; all that is to be kept of it."""
+    devices = given.devices or devices_of("auto", "auto")
+    alone = (
+        {"note": f"both cards are {devices[0]}: the sidecar's work is not hidden."} if devices[0] == devices[1] else {}
+    )
+    command = f"python benchmarks/switches.py --preset {given.preset} --steps {given.steps} --rounds {given.rounds}"
+    command += f' --variants "{given.variants}"' if given.variants else ""
+    command += f" --devices {','.join(given.devices)}" if given.devices else ""
+    launcher = Launcher(given.preset, given.steps, devices)
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        **gpu(),
+        "devices": list(devices),
+        **alone,
+        "versions": versions(),
+        "command": command,
+        "switches": {name: " ".join(words) for name, words in chosen.items()},
+        "rows": table(measure(launcher, chosen, given.rounds, given.seconds)),
+    }
+
+
+def chosen_variants(parser: argparse.ArgumentParser, given: argparse.Namespace) -> dict[str, tuple[str, ...]]:
+    """The control, and those that are named; all without names."""
+    known = variants(preset(given.preset))
+    names = [name.strip() for name in given.variants.split(",") if name.strip()] or list(known)
+    if strange := [name for name in names if name not in known]:
+        parser.error(f"no variant '{strange[0]}'; there are {', '.join(known)}")
+    return {name: known[name] for name in dict.fromkeys(["control", *names])}
+
+
+def pair(text: str) -> tuple[str, str]:
+    """MAIN,SIDECAR"""
+    main, _, sidecar = text.partition(",")
+    return main, sidecar or main
 
 
 def main() -> None:
     """Measure and print the receipt as one JSON document."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--preset", default="mini")
+    parser.add_argument("--preset", default="mini", choices=list(PRESETS))
+    parser.add_argument("--variants", default="", help="names with commas, the control is always among them")
+    parser.add_argument("--devices", type=pair, metavar="MAIN,SIDECAR", help="cards, such as cuda:0,cuda:0")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=480, help="start no launch after this time")
     parser.add_argument("--receipt", type=Path)
     given = parser.parse_args()
-    import torch  # only for its version, and only where there is a GPU
-    import triton
-
-    receipt = {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        **gpu(),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__},
-        "command": f"python benchmarks/switches.py --preset {given.preset} --steps {given.steps} --rounds {given.rounds}",
-        "rows": table(measure(given.preset, given.steps, given.rounds, given.seconds)),
-    }
-    text = json.dumps(receipt, indent=1)
+    text = json.dumps(receipt(given, chosen_variants(parser, given)), indent=1)
     print(text)
     if given.receipt:
         given.receipt.write_text(text + "\n")

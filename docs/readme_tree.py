@@ -1,7 +1,7 @@
 """Rewrite README's tree from git and each file's first line: `make tree`.
 
-Python files are described by the first line of their docstring, SQL and TOML files by
-their first comment; the description of any other file stays as it stands in README.
+Python files are described by the first line of their docstring, SQL, TOML, JavaScript and
+CSS files by their first comment; the description of any other file stays as it stands in README.
 """
 
 import ast
@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+MARKS = "-#/* "  # around comments
 BLOCK = re.compile(r"(^## The tree\n.*?^```\w*\n)(.*?)(^```)", re.DOTALL | re.MULTILINE)
 
 
@@ -24,13 +25,13 @@ def tracked() -> list[str]:
 def described(name: str, before: dict[str, str]) -> str:
     """One line that says what a file is."""
     path = ROOT / name
-    if path.is_symlink() or path.suffix not in (".py", ".sql", ".toml") or name == "pyproject.toml":
+    if path.is_symlink() or path.suffix not in (".py", ".sql", ".toml", ".js", ".css") or name == "pyproject.toml":
         return before.get(name, "")
     text = path.read_text()
     if path.suffix == ".py":
         text = ast.get_docstring(ast.parse(text)) or ""
-    first = next((line for line in text.splitlines() if line.strip("-# ")), "")
-    return first.strip("-# ").rstrip(".").replace("`", "")
+    first = next((line for line in text.splitlines() if line.strip(MARKS)), "")
+    return first.strip(MARKS).rstrip(".").replace("`", "")
 
 
 def main() -> None:

@@ -66,3 +66,8 @@ FLASH = Shapes(
     vocab=129_280,
 )
 PRESETS = (MINI, FLASH)
+
+
+def shapes_of(preset: str) -> Shapes:
+    """The sizes of a preset."""
+    return next(one for one in PRESETS if one.name == preset)

@@ -18,6 +18,9 @@ import torch
 
 from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels
 from stepprof.kernels.bench import show as show_kernels
+from stepprof.kernels.bench.nodes import add_node_switches, bench_nodes, show_nodes
+from stepprof.kernels.driver import DriverFault
+from stepprof.kernels.resident import RING
 from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench import bench_sidecar
 from stepprof.runtime.engine import Engine
@@ -45,7 +48,7 @@ def run_command(given: argparse.Namespace) -> dict[str, Any]:
     with facts_file as facts, Engine.make(*made) as engine:
         document = run(engine, plan, facts)
         if given.resident:
-            write_resident(given.resident, *resident_of(engine).call_stamps())
+            document["notes"] += _stamped(given.resident, resident_of(engine))
     if truth is not None:
         truth.write(given.truth)
     return document
@@ -56,6 +59,14 @@ def resident_of(engine: Engine) -> PersistentSidecar | ResidentSidecar:
     sidecar = engine.runner.sidecar
     assert isinstance(sidecar, PersistentSidecar | ResidentSidecar), f"{type(sidecar)=}"
     return sidecar
+
+
+def _stamped(path: Path, sidecar: PersistentSidecar | ResidentSidecar) -> list[str]:
+    """Write the stamps of its calls; what the file lacks, as notes."""
+    write_resident(path, *sidecar.call_stamps())
+    if not sidecar.ring_full:
+        return []
+    return [f"the resident kernel keeps its last {RING} stamps: earlier calls may be missing in {path.name}."]
 
 
 def bench_command(given: argparse.Namespace) -> dict[str, Any]:
@@ -69,9 +80,23 @@ def bench_command(given: argparse.Namespace) -> dict[str, Any]:
 def kernels_command(given: argparse.Namespace) -> dict[str, Any]:
     """Kernels alone."""
     try:
-        return bench_kernels(given.preset, given.rows, given.ops, given.costs)
+        return bench_kernels(given.preset, given.rows, given.ops, given.costs, given.dram)
     except NoGpu as fault:
         raise RuntimeFault(str(fault)) from None
+
+
+def nodes_command(given: argparse.Namespace) -> dict[str, Any]:
+    """What a node costs."""
+    if given.out is not None and not given.out.parent.is_dir():
+        raise ConfigError(f"-o {given.out}: there is no folder {given.out.parent}: make it or choose another.")
+    try:
+        return bench_nodes(given.repeats, given.out)
+    except (NoGpu, DriverFault, NotImplementedError) as fault:
+        raise RuntimeFault(str(fault)) from None
+    except torch.OutOfMemoryError:
+        raise RuntimeFault("the GPU has no 100 MiB free for bench nodes: end what else runs on it.") from None
+    except OSError as fault:
+        raise RuntimeFault(f"{given.out} cannot be written ({fault.strerror}): choose another -o.") from None
 
 
 def parser() -> argparse.ArgumentParser:
@@ -104,6 +129,9 @@ def parser() -> argparse.ArgumentParser:
     command = parts.add_parser("kernels", help="each kernel alone, beside a copy of the same bytes")
     command.set_defaults(function=kernels_command, show=show_kernels)
     add_switches(command)
+    command = parts.add_parser("nodes", help="what a node of a stream or graph costs: chains with nodes removed")
+    command.set_defaults(function=nodes_command, show=show_nodes)
+    add_node_switches(command)
     return top
 
 
@@ -118,10 +146,16 @@ def show_run(document: dict[str, Any]) -> None:
     """One line a class."""
     for one in document["classes"]:
         parts = [("p50_step_ms", "ms a step"), ("kept_per_step", "kept"), ("tokens_per_s", "tokens/s")]
-        figures = ", ".join(f"{one[key]['value']:.2f} {unit} ({one[key]['kind']})" for key, unit in parts)
+        block = document["draft_block"]
+        figures = ", ".join(f"{one[key]['value']:.2f} {unit} ({_origin(one[key], block)})" for key, unit in parts)
         print(f"{one['class']}: {one['steps']} steps, {figures}")
     for note in document["notes"]:
         print(note, file=sys.stderr)
+
+
+def _origin(figure: dict[str, Any], block: int) -> str:
+    """Where a figure is from, and what it is not to be taken for."""
+    return f"{figure['kind']}, drafts beyond the block of {block}" if "beyond_block" in figure else figure["kind"]
 
 
 def show_bench(document: dict[str, Any]) -> None:

@@ -14,7 +14,9 @@ from pathlib import Path
 from types import TracebackType
 
 from stepprof.kernels.resident import CallStamp
+from stepprof.runtime.engine import Engine
 from stepprof.runtime.errors import RuntimeFault
+from stepprof.runtime.state import Kept
 
 
 class Facts:
@@ -25,6 +27,15 @@ class Facts:
             self.stream = path.open("w")
         except OSError as fault:
             raise RuntimeFault(f"{path} cannot be written ({fault.strerror}): check --facts.") from None
+
+    def note(self, engine: Engine, kept: Sequence[Kept], class_: str | None = None) -> None:
+        """What the engine's latest step did: its line, and one for each sidecar call."""
+        step, options = engine.state.steps - 1, engine.options
+        total, longest = sum(len(one.tokens) for one in kept), max(one.context_length for one in kept)
+        self.step(step, options.k * len(kept), total, len(kept), class_, longest)
+        if (outbox := engine.runner.sidecar.outbox) is not None:
+            rows = options.batch * options.rows_a_sequence
+            self.calls(step, outbox.counts(rows), skips=options.sidecar_mode in ("call", "persistent"))
 
     def step(self, step: int, drafted: int, kept: int, batch: int, class_: str | None, context_length: int) -> None:
         """One step; `kept` includes the token after the drafts."""

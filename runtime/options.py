@@ -9,7 +9,7 @@ from stepprof.runtime.config import Config
 from stepprof.runtime.errors import ConfigError
 
 Fuse = Literal["boundary", "moe_front", "attn"]
-Mode = Literal["off", "graph", "call", "persistent"]
+Mode = Literal["off", "graph", "call", "persistent", "stub"]
 Link = Literal["peer", "host"]
 Sampling = Literal["greedy", "token", "block"]
 Reduce = Literal["ordered", "atomic"]

@@ -1,6 +1,8 @@
 """`python -m stepprof.runtime run`: prompts of one or more classes, N steps each, and what came of them.
 
-Figures are tagged `measured`, or `simulated` where --simulate-acceptance or --cold-rate had a hand in them.
+Figures are tagged `measured`, or `simulated` where --simulate-acceptance, --cold-rate or a stubbed sidecar had a hand
+in them. Where k is above the block that the draft head was made for, the run carries the flag `k_beyond_block`, and
+every figure that drafts beyond it had a hand in is marked `beyond_block`.
 """
 
 from __future__ import annotations
@@ -46,12 +48,20 @@ def run(engine: Engine, plan: Plan, facts: Facts | None = None) -> dict[str, Any
     """One JSON document."""
     classes = [_class_figures(engine, name, plan, facts) for name in plan.classes]
     options = {**asdict(engine.options), "simulated": list(simulated(engine.options))}
-    return {"preset": engine.config.name, "options": options, "classes": classes, "notes": _notes(engine)}
+    flags = ["k_beyond_block"] if beyond_block(engine) else []
+    head = {"preset": engine.config.name, "options": options, "draft_block": engine.config.draft_block, "flags": flags}
+    return {**head, "classes": classes, "notes": _notes(engine)}
+
+
+def beyond_block(engine: Engine) -> bool:
+    """Whether more is drafted than the draft head was made to propose."""
+    return engine.options.k > engine.config.draft_block
 
 
 def simulated(options: Options) -> tuple[str, ...]:
     """The switches that impose what the model would decide."""
     imposed = {"--simulate-acceptance": bool(options.simulate_acceptance), "--cold-rate": options.cold_rate is not None}
+    imposed["--sidecar-mode stub"] = options.sidecar_mode == "stub"
     return tuple(name for name, on in imposed.items() if on)
 
 
@@ -69,33 +79,35 @@ def _class_figures(engine: Engine, name: str, plan: Plan, facts: Facts | None) -
             for one in kept:
                 tally.texts.setdefault(one.slot, []).extend(one.tokens)
         if facts is not None:
-            _write_facts(facts, engine, kept, name)
+            facts.note(engine, kept, name)
     for slot in slots:
         engine.release(slot)
-    return _figures(name, tally, engine.options)
+    return _figures(name, tally, engine)
 
 
-def _figures(name: str, tally: Tally, options: Options) -> dict[str, Any]:
-    kept_kind = "simulated" if options.simulate_acceptance else "measured"
-    time_kind = "simulated" if options.cold_rate is not None else "measured"
+def _figures(name: str, tally: Tally, engine: Engine) -> dict[str, Any]:
+    options, block, beyond = engine.options, engine.config.draft_block, beyond_block(engine)
+    stub = options.sidecar_mode == "stub"
+    kept_kind = "simulated" if options.simulate_acceptance or stub else "measured"
+    time_kind = "simulated" if options.cold_rate is not None or stub else "measured"
     both = "simulated" if "simulated" in (kept_kind, time_kind) else "measured"
-    acceptance = [figure(share, kept_kind) for share in tally.acceptance()]
+    acceptance = [figure(share, kept_kind, i > block) for i, share in enumerate(tally.acceptance(), 1)]
     tokens_per_s = 1e3 * sum(tally.kept) / sum(tally.step_ms)
     return {
         "class": name,
         "steps": len(tally.step_ms),
         "p50_step_ms": figure(statistics.median(tally.step_ms), time_kind),
         "step_ms": [round(ms, 6) for ms in tally.step_ms],  # of the kind of their median
-        "kept_per_step": figure(sum(tally.kept) / len(tally.kept), kept_kind),
-        "tokens_per_s": figure(tokens_per_s, both),
+        "kept_per_step": figure(sum(tally.kept) / len(tally.kept), kept_kind, beyond),
+        "tokens_per_s": figure(tokens_per_s, both, beyond),
         "acceptance": acceptance,
         "tokens": [tally.texts[slot] for slot in sorted(tally.texts)],
     }
 
 
-def figure(value: float, kind: str) -> dict[str, Any]:
-    """A number and where it is from."""
-    return {"value": value, "kind": kind}
+def figure(value: float, kind: str, beyond: bool = False) -> dict[str, Any]:
+    """A number and where it is from; marked where drafts beyond the trained block had a hand in it."""
+    return {"value": value, "kind": kind, **({"beyond_block": True} if beyond else {})}
 
 
 def _prompt(text: str, context: int) -> list[int]:
@@ -111,18 +123,9 @@ def _renewed(engine: Engine, slots: Sequence[int], texts: Sequence[list[int]]) -
     return [engine.add(texts[i % len(texts)]) if slot in full else slot for i, slot in enumerate(slots)]
 
 
-def _write_facts(facts: Facts, engine: Engine, kept: Sequence[Any], name: str) -> None:
-    step, options = engine.state.steps - 1, engine.options
-    total, longest = sum(len(one.tokens) for one in kept), max(one.context_length for one in kept)
-    facts.step(step, options.k * len(kept), total, len(kept), name, longest)
-    if (outbox := engine.runner.sidecar.outbox) is not None:
-        rows = options.batch * options.rows_a_sequence
-        facts.calls(step, outbox.counts(rows), skips=options.sidecar_mode in ("call", "persistent"))
-
-
 def _notes(engine: Engine) -> list[str]:
     notes: list[str] = []
-    if engine.options.k > engine.config.draft_block:
+    if beyond_block(engine):
         block = engine.config.draft_block
         notes.append(
             f"k is above the draft head's block of {block}: acceptance beyond it is not what a trained head has."

@@ -8,7 +8,7 @@
     sidecar.check()                     # on the host, before the pass's tokens are used
 
 Modes (runtime/sidecar_modes/): `graph`, both cards in the step's graph; `call`, a process that wakes on a flag;
-`persistent`, a worker that never leaves the second card; `off`, every expert is hot.
+`persistent`, a worker that never leaves the second card; `stub`, an answer of zero in no time; `off`, every expert is hot.
 """
 
 from __future__ import annotations
@@ -110,13 +110,13 @@ class NoSidecar:
     def begin(self, rows: int) -> None:
         """Nothing to open."""
 
-    def inbox(self, layer: int, rows: int) -> None:
+    def inbox(self, layer: int, rows: int) -> Cold | None:
         """No box."""
 
     def send(self, layer: int, cold: Cold) -> None:
         """Nothing to send."""
 
-    def answer(self, layer: int, cold: Cold) -> None:
+    def answer(self, layer: int, cold: Cold) -> torch.Tensor | None:
         """Nothing to add."""
 
     def check(self) -> None:

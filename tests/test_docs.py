@@ -1,5 +1,6 @@
 """The documents are true: README's tree and commands, and the comments of schema.sql."""
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -53,6 +54,14 @@ def test_there_are_commands():
 def test_command_has_help_and_is_in_readme(command: str):
     assert COMMANDS[command]
     assert re.search(rf"{command}\b", README), f"README.md does not name `{command}`"
+
+
+def test_the_table_reference_is_what_the_sql_files_say():
+    spec = importlib.util.spec_from_file_location("table_reference", ROOT / "docs/table_reference.py")
+    assert spec and spec.loader
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert (ROOT / "docs/tables.md").read_text() == made.reference(), "run make tables"
 
 
 def test_every_table_and_column_is_described():

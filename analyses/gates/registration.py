@@ -40,16 +40,6 @@ class Predicted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
 
 
-class Flips(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a JSON file has the counts of the flip-rate rule, as dotted paths."""
-
-    file: str
-    flips: str = "candidate.flips"
-    tokens: str = "candidate.tokens"
-    control_flips: str = "control.flips"
-    control_tokens: str = "control.tokens"
-
-
 class Registration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A gate. `bar` bounds candidate − control, in the metric's unit or in percent of control."""
 
@@ -70,7 +60,7 @@ class Registration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     replicates: Annotated[int, Meta(ge=0, le=8)] = 0  # rounds wanted beside the first
     max_regression: float | dict[str, float] | None = None  # percent of tokens/s, for all cells or by cell
     equality: Literal["none", "bit-identical", "flip-rate"] = "none"
-    flips: Flips | None = None
+    outputs: str = ""  # for flip-rate: the answer of stepprof compare-outputs --json, beside the ledger
     checks: list[str | list[str]] = []  # commands that must pass
     predicted: Predicted | None = None
     cost: str = ""
@@ -155,7 +145,10 @@ def _check(gate: Registration) -> None:
             gate.looks == 2 and (gate.replicates > 0 or gate.launches % 2 != 0 or gate.launches % len(pattern) != 0),
             "looks = 2 needs replicates = 0 and half of the launches to fill the order",
         ),
-        ((gate.equality == "flip-rate") != (gate.flips is not None), "equality = 'flip-rate' and [flips] go together"),
+        (
+            (gate.equality == "flip-rate") != bool(gate.outputs),
+            "equality = 'flip-rate' and outputs = 'FILE.json' go together",
+        ),
         (
             gate.instrument != "traced" and gate.metric.startswith(("exposed_ms", "gap_ms")),
             f"metric {gate.metric} needs instrument = 'traced'",

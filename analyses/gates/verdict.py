@@ -196,8 +196,8 @@ def _conditions(
         found.append(
             identical_outputs(*([one.output for one in evidence if one.made.slot.arm == arm] for arm in ("A", "B")))
         )
-    if gate.flips is not None:
-        found.append(_flips(state, folder / gate.flips.file))
+    if gate.outputs:
+        found.append(_flips(state, folder / gate.outputs))
     for command in gate.checks if check else []:
         passed = check is not None and check(command)
         text = command if isinstance(command, str) else " ".join(command)
@@ -207,8 +207,6 @@ def _conditions(
 
 def _flips(state: GateState, path: Path) -> Condition:
     """The flip-rate rule on a file made after the registration."""
-    flips = state.registration.flips
-    assert flips is not None
     try:
         if path.stat().st_mtime < state.registered.time:
             raise Refused(f"{path} is older than the registration: data from before it decide nothing.")
@@ -217,7 +215,7 @@ def _flips(state: GateState, path: Path) -> Condition:
         return Condition("equality", None, f"{path} cannot be read ({fault.strerror})")
     except (ValueError, RecursionError):
         raise InputError(f"{path} is no JSON document: write it with stepprof compare-outputs --json.") from None
-    return flip_rate(document, flips)
+    return flip_rate(document, path.name)
 
 
 def _kind(evidence: Sequence[Evidence]) -> str:

@@ -9,23 +9,25 @@ from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from stepprof.analyses.rules.model import KindRule, MarkerRule, RangeRule, RoleRule
+from stepprof.analyses.rules.model import KindRule, MarkerRule, RangeRule, ResidentRule, RoleRule
 from stepprof.analyses.vocabulary import KINDS, PHASES, ROLES
 from stepprof.profiler.errors import InputError
 
-Table = Literal["role", "kind", "range", "marker"]
+Table = Literal["role", "kind", "range", "marker", "resident"]
 
 KEYS: dict[Table, tuple[str, ...]] = {
     "role": tuple(f.name for f in fields(RoleRule) if f.name != "user"),
     "kind": tuple(f.name for f in fields(KindRule) if f.name != "user"),
     "range": tuple(f.name for f in fields(RangeRule) if f.name != "user"),
     "marker": tuple(MarkerRule.__annotations__),
+    "resident": tuple(f.name for f in fields(ResidentRule) if f.name != "user"),
 }
 REQUIRED: dict[Table, tuple[str, ...]] = {
     "role": ("pattern", "role"),
     "kind": ("pattern", "kind"),
     "range": ("pattern",),
     "marker": ("name", "pattern"),
+    "resident": ("pattern",),
 }
 LISTS = ("needs", "parts", "source")
 WORDS: dict[str, tuple[str, ...]] = {

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from stepprof.analyses.rules.check import Table, checked_entries
-from stepprof.analyses.rules.model import KindRule, MarkerRule, RangeRule, RoleRule, RuleSet
+from stepprof.analyses.rules.model import KindRule, MarkerRule, RangeRule, ResidentRule, RoleRule, RuleSet
 from stepprof.profiler.errors import InputError
 
-TABLES: tuple[Table, ...] = ("role", "kind", "range", "marker")
+TABLES: tuple[Table, ...] = ("role", "kind", "range", "marker", "resident")
 
 
 def load_rules(user_file: str | Path | None = None) -> RuleSet:
@@ -30,7 +30,7 @@ def _builtin() -> RuleSet:
     extra = tomllib.loads(_data("words.toml"))
     fit = {role: frozenset(kinds) for role, kinds in extra["fit"].items()}
     rules = RuleSet(words=extra["words"], fit=fit, library_domains=frozenset(extra["domains"]["library"]))
-    for name in ("roles.toml", "kinds.toml", "ranges.toml", "markers.toml"):
+    for name in ("roles.toml", "kinds.toml", "ranges.toml", "markers.toml", "residents.toml"):
         rules = rules.over(_rule_set(_data(name), name))
     return rules
 
@@ -60,6 +60,7 @@ def _rule_set(text: str, source: str, user: bool = False) -> RuleSet:
         kinds=tuple(KindRule(**entry, user=user) for entry in entries["kind"]),
         ranges=tuple(RangeRule(**entry, user=user) for entry in entries["range"]),
         markers=tuple(MarkerRule(**entry) for entry in entries["marker"]),
+        residents=tuple(ResidentRule(**entry, user=user) for entry in entries["resident"]),
     )
 
 

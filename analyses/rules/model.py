@@ -66,6 +66,20 @@ class RangeRule:
         return re.compile(self.pattern)
 
 
+@dataclass(frozen=True)
+class ResidentRule:
+    """A kernel that stays on its card while many steps pass, by its name."""
+
+    id: str
+    pattern: str
+    user: bool = False
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        """Compiled when first used."""
+        return re.compile(self.pattern)
+
+
 class MarkerRule(TypedDict):
     """A range name that marks a step; a plain dict, which the steps read as data."""
 
@@ -82,6 +96,7 @@ class RuleSet:
     kinds: tuple[KindRule, ...] = ()
     ranges: tuple[RangeRule, ...] = ()
     markers: tuple[MarkerRule, ...] = ()
+    residents: tuple[ResidentRule, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict[str, str])  # range word -> role
     fit: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     library_domains: frozenset[str] = frozenset()  # NVTX domains that are not the program's own
@@ -97,6 +112,7 @@ class RuleSet:
             kinds=self.kinds + other.kinds,
             ranges=self.ranges + other.ranges,
             markers=self.markers + other.markers,
+            residents=self.residents + other.residents,
             words={**other.words, **self.words},
             fit={**other.fit, **self.fit},
             library_domains=self.library_domains | other.library_domains,

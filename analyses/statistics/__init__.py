@@ -4,7 +4,6 @@ from stepprof.analyses.statistics.bootstrap import median_error
 from stepprof.analyses.statistics.combine import Adjusted, combined, holm
 from stepprof.analyses.statistics.floor import noise_floor
 from stepprof.analyses.statistics.looks import level_of_look
-from stepprof.analyses.statistics.proportions import above_control
 from stepprof.analyses.statistics.ranks import PermutationP, hodges_lehmann, permutation_p
 from stepprof.analyses.statistics.series import Series, describe_series
 from stepprof.analyses.statistics.student import t_cdf, t_quantile
@@ -15,7 +14,6 @@ __all__ = [
     "PermutationP",
     "Series",
     "Shift",
-    "above_control",
     "combined",
     "describe_series",
     "hodges_lehmann",

@@ -13,7 +13,7 @@ def main() -> int:
     add_switches(parser)
     given = parser.parse_args()
     try:
-        document = bench_kernels(given.preset, given.rows, given.ops, given.costs)
+        document = bench_kernels(given.preset, given.rows, given.ops, given.costs, given.dram)
     except NoGpu as fault:
         print(f"stepprof kernels: {fault}", file=sys.stderr)
         return 1

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
-from stepprof.kernels.bench.attention import attention_cases, mixing_cases
 from stepprof.kernels.bench.case import Bench, Case
-from stepprof.kernels.bench.mixture import acceptance_cases, mixture_cases
+from stepprof.kernels.bench.cases import add_case_switches, chosen_cases
+from stepprof.kernels.bench.dram import Dram, How, dram_bytes
 from stepprof.kernels.bench.timing import copy_microseconds, microseconds, sets_needed
-from stepprof.kernels.shapes import PRESETS
+from stepprof.kernels.shapes import shapes_of
 
 
 class NoGpu(Exception):
@@ -23,45 +24,44 @@ class NoGpu(Exception):
 
 def add_switches(parser: argparse.ArgumentParser) -> None:
     """The switches of `bench kernels`."""
-    presets = [shapes.name for shapes in PRESETS]
-    parser.add_argument("--preset", choices=presets, default="flash", help="whose sizes (default: flash)")
-    parser.add_argument("--rows", type=_numbers, default=(1, 6), help="rows of a step, with commas (default: 1,6)")
-    parser.add_argument("--ops", type=lambda text: tuple(text.split(",")), default=(), help="parts of op names")
+    add_case_switches(parser)
     parser.add_argument("--costs", type=Path, help="write op costs of the last rows here (JSON lines)")
+    words = "DRAM bytes by nsight-python, else ncu, else counted (auto), or by one of them only, or counted (off)"
+    parser.add_argument("--dram", choices=get_args(How), default="auto", help=words)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    numbers = tuple(int(part) for part in text.split(","))
-    if not all(n >= 1 for n in numbers):
-        raise argparse.ArgumentTypeError(f"{text}: rows must be at least 1")
-    return numbers
-
-
-def cases(bench: Bench) -> list[Case]:
-    """All of them."""
-    return [*mixing_cases(bench), *attention_cases(bench), *mixture_cases(bench), *acceptance_cases(bench)]
-
-
 def bench_kernels(
-    preset: str, rows: Sequence[int], ops: Sequence[str] = (), costs: Path | None = None
+    preset: str, rows: Sequence[int], ops: Sequence[str] = (), costs: Path | None = None, dram: How = "auto"
 ) -> dict[str, Any]:
-    """One JSON document; costs go to a file as well."""
+    """One JSON document; costs go to a file as well.
+
+    Times and bandwidths are of the bytes counted from the shapes; `dram` beside them is what reached memory.
+    """
     if not torch.cuda.is_available():
         raise NoGpu("bench kernels needs an NVIDIA GPU, and torch sees none here.")
     device = torch.device("cuda", torch.cuda.current_device())
-    shapes = next(one for one in PRESETS if one.name == preset)
+    shapes = shapes_of(preset)
     results: list[dict[str, Any]] = []
     for count in rows:
-        for case in cases(Bench(shapes, count, device)):
-            if not ops or any(word in case.op for word in ops):
-                results.append({"rows": count, **_measured(case, device)})
-                torch.cuda.empty_cache()
+        for case in chosen_cases(Bench(shapes, count, device), ops):
+            results.append({"rows": count, **_measured(case, device)})
+            torch.cuda.empty_cache()
+    found = dram_bytes(preset, rows, ops, dram)  # in a process of its own, once these times are taken
+    for one in results:
+        one["dram"] = _dram(one, found)
     if costs is not None:
         costs.write_text("".join(json.dumps(line) + "\n" for line in _costs(results, rows[-1])))
     properties = torch.cuda.get_device_properties(device)
     head = {"preset": preset, "device": properties.name, "l2_bytes": properties.L2_cache_size}
-    return {**head, "bytes_source": "counted", "kernels": results}
+    return {**head, "bytes_source": "counted", "dram_source": found.source, "notes": [found.note], "kernels": results}
+
+
+def _dram(one: dict[str, Any], found: Dram) -> dict[str, Any]:
+    """Bytes that an op moved to and from memory, and whether they are measured."""
+    if (pair := found.bytes.get((one["rows"], one["op"]))) is None:
+        return {"bytes_read": one["bytes_read"], "bytes_written": one["bytes_written"], "source": "counted"}
+    return {"bytes_read": pair[0], "bytes_written": pair[1], "source": "measured"}
 
 
 def _measured(case: Case, device: torch.device) -> dict[str, Any]:
@@ -90,17 +90,19 @@ def _costs(results: Sequence[dict[str, Any]], rows: int) -> list[dict[str, Any]]
     lines: dict[str, dict[str, Any]] = {}
     for one in results:
         if one["rows"] == rows:
-            figures = {key: one[key] for key in ("bytes_read", "bytes_written", "flops")}
-            lines.setdefault(one["kernel"], {"label": one["kernel"], **figures, "source": "counted"})
+            lines.setdefault(one["kernel"], {"label": one["kernel"], "flops": one["flops"], **one["dram"]})
     return list(lines.values())
 
 
 def show(document: dict[str, Any]) -> None:
     """One line an op and size."""
-    print(f"{document['preset']} on {document['device']}; bytes are counted, times measured")
+    print(f"{document['preset']} on {document['device']}; GB/s are of counted bytes, times measured")
     for one in document["kernels"]:
-        share, bandwidth = one["share_of_copy"]["value"], one["gb_per_s"]["value"]
+        share, bandwidth, dram = one["share_of_copy"]["value"], one["gb_per_s"]["value"], one["dram"]
+        moved = f"{dram['bytes_read']:,} + {dram['bytes_written']:,} B ({dram['source']})"
         print(
             f"{one['op']:36s}{one['rows']:4d} rows {one['time_us']['value']:9.2f} µs "
-            f"{bandwidth:8.1f} GB/s {share:7.1%} of a copy ({one['copy_us']['value']:.2f} µs)"
+            f"{bandwidth:8.1f} GB/s {share:7.1%} of a copy ({one['copy_us']['value']:.2f} µs); DRAM {moved}"
         )
+    for note in document["notes"]:
+        print(note, file=sys.stderr)

@@ -82,7 +82,7 @@ __device__ float dot_float(const Element *weights, const float *row, int size, i
 
 extern "C" __global__ void read_clock(i64 *time) { *time = now(); }
 
-extern "C" __global__ void resident(const i64 *p) {
+extern "C" __global__ void resident_sidecar_kernel(const i64 *p) {
     const int layers = p[LAYERS], size = p[HIDDEN], width = p[WIDTH], columns = p[TOP_K], ring = p[RING];
     const float limit = __int_as_float((int)p[LIMIT_BITS]);
     volatile int *request = (volatile int *)p[REQUEST], *answer = (volatile int *)p[ANSWER];

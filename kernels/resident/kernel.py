@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from stepprof.kernels.nvrtc import compiled
 from stepprof.kernels.resident import RING, CallStamp, Job
 
 BACKEND = "cuda"
@@ -42,7 +43,7 @@ class Resident:
             stamps = torch.zeros(RING, WORDS, dtype=torch.int64, device=device)
             banks = [torch.tensor([w.data_ptr() for w in bank], device=device) for bank in (job.w_in, job.w_out)]
             numbers = torch.tensor(_numbers(job, [*banks, sync, h, stamps]), device=device)
-            kernel = _compiled(device, job.outbox.dtype, "resident")
+            kernel = _compiled(device, job.outbox.dtype, "resident_sidecar_kernel")
             blocks = torch.cuda.get_device_properties(device).multi_processor_count
             stream.synchronize()
             kernel(grid=(blocks, 1, 1), block=(THREADS, 1, 1), args=[numbers], stream=stream)
@@ -99,13 +100,5 @@ def clock_offset(device: torch.device) -> tuple[int, int]:
 
 @cache
 def _compiled(device: torch.device, dtype: torch.dtype, name: str) -> Any:
-    compile_kernel: Any = getattr(torch.cuda, "_compile_kernel", None)
-    if compile_kernel is None:
-        raise NotImplementedError("the resident kernel needs torch 2.9 or newer: use --sidecar-mode graph or call.")
-    # some versions of torch put `extern "C"` before a source that does not begin with it
-    source = f'extern "C" {{}}\n#define BF16 {int(dtype == torch.bfloat16)}\n{SOURCE.read_text()}'
-    try:
-        with torch.cuda.device(device):
-            return compile_kernel(source, name)
-    except OSError as fault:
-        raise NotImplementedError(f"the resident kernel cannot be compiled here ({fault}): set CUDA_HOME.") from None
+    with torch.cuda.device(device):
+        return compiled(SOURCE.read_text(), name, {"BF16": int(dtype == torch.bfloat16)})

@@ -23,5 +23,5 @@ def serve(context: typer.Context) -> None:
 
 @app.command(context_settings=PASS_ON)
 def bench(context: typer.Context) -> None:
-    """Measure one part of the built-in model: bench sidecar, bench kernels (stepprof bench --help)."""
+    """Measure one part: bench sidecar, kernels, nodes (stepprof bench --help lists them)."""
     raise typer.Exit(start_runtime("bench", context.args))

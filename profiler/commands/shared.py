@@ -26,7 +26,9 @@ Marker = Annotated[str | None, typer.Option(help="Regular expression of the rang
 Method = Annotated[
     Literal["launches", "period"] | None, typer.Option(help="Find steps without marks, by this method only.")
 ]
-Rules = Annotated[Path | None, typer.Option(help="TOML file with your own role, kind, range and marker rules.")]
+Rules = Annotated[
+    Path | None, typer.Option(help="TOML file with your own role, kind, range, marker and resident rules.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Force = Annotated[bool, typer.Option(help="Replace an existing file.")]
 StepNumber = Annotated[int | None, typer.Option(help="Only the step with this index.")]

@@ -29,6 +29,9 @@ def import_(
     edges: Annotated[Path | None, typer.Option(help="Recorded CUDA graph edges (TSV, also .gz).")] = None,
     facts: Annotated[Path | None, typer.Option(help="Facts of steps and sidecar calls (JSON lines).")] = None,
     costs: Annotated[Path | None, typer.Option(help="Bytes and flops of ops (JSON lines).")] = None,
+    resident: Annotated[
+        Path | None, typer.Option(help="Calls that a resident sidecar kernel stamped (JSON lines).")
+    ] = None,
     labels_from: Annotated[
         Path | None, typer.Option(metavar="TRACE", help="An annotated trace of the same program to take labels from.")
     ] = None,
@@ -42,7 +45,7 @@ def import_(
     """Read a trace, or several files of one run, into a run file that every other command takes."""
     if align is not None and len(traces) == 1:
         raise UsageError("--align puts several files on one clock: give two or more.")
-    extras = Extras(edges, facts, costs)
+    extras = Extras(edges, facts, costs, resident)
     with opened(labels_from) if labels_from else nullcontext() as other:
         finish = None if other is None else partial(carry_labels, other=other)
         if len(traces) == 1:

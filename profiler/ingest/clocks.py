@@ -45,7 +45,7 @@ class Fit:
 
 def align_clocks(parts: Sequence[Store], marker: str | None) -> Alignment:
     """Shifts that put all parts on one clock, whose zero is the earliest event; Refused where nothing tells."""
-    epochs = [_epoch(part) for part in parts]
+    epochs = [epoch(part) for part in parts]
     fits = [] if marker is None else [_fit(parts[0], part, marker) for part in parts[1:]]
     offsets = [0, *(fit.offset for fit in fits)] if fits else _by_epoch(parts, epochs)
     zero = min(first + offset for (first, _), offset in zip(map(span, parts), offsets, strict=True))
@@ -64,23 +64,23 @@ def name_of(part: Store) -> str:
     return part.fact("source") or part.path.name
 
 
-def _epoch(part: Store) -> int | None:
+def epoch(part: Store) -> int | None:
     """UTC at time 0 of a part, where all its clocks say so."""
-    known, epoch = part.rows("SELECT bool_and(epoch_ns IS NOT NULL), min(epoch_ns) FROM clock")[0]
-    return epoch if known else None
+    known, zero = part.rows("SELECT bool_and(epoch_ns IS NOT NULL), min(epoch_ns) FROM clock")[0]
+    return zero if known else None
 
 
 def _by_epoch(parts: Sequence[Store], epochs: list[int | None]) -> list[int]:
     offsets: list[int] = []
     first = epochs[0]
-    for part, epoch in zip(parts, epochs, strict=True):
-        if epoch is None or first is None:
-            unknown = name_of(part if epoch is None else parts[0])
+    for part, zero in zip(parts, epochs, strict=True):
+        if zero is None or first is None:
+            unknown = name_of(part if zero is None else parts[0])
             raise Refused(
                 f"{unknown} does not say what time its clock began at, so its times cannot be compared with those of the "
                 "other files: pass --align MARKER, a regular expression of ranges that occur in all of them."
             )
-        offsets.append(epoch - first)
+        offsets.append(zero - first)
     return offsets
 
 

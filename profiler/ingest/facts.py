@@ -12,17 +12,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from stepprof.profiler.errors import InputError
-from stepprof.profiler.ingest.side_file import side_bytes
+from stepprof.profiler.ingest.json_lines import Amount, Count, decode, insert, lines
 from stepprof.profiler.store import Store
 
-T = TypeVar("T", bound=msgspec.Struct)
-Count = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
-Amount = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 CALL = re.compile(rb'"layer"\s*:')
 
 
@@ -59,32 +54,17 @@ class OpCost(msgspec.Struct, forbid_unknown_fields=True):
 
 def load_facts(path: Path, store: Store) -> None:
     """Fill step_fact and call_fact from a facts file."""
-    steps: list[tuple[Any, ...]] = []
-    calls: list[tuple[Any, ...]] = []
-    for number, line in _lines(path):
-        fact = _decode(path, number, line, CallFact if CALL.search(line) else StepFact)
-        (calls if isinstance(fact, CallFact) else steps).append(msgspec.structs.astuple(fact))
-    _insert(store, "INSERT INTO step_fact VALUES (?, ?, ?, ?, ?, ?)", steps)
-    _insert(store, "INSERT INTO call_fact VALUES (?, ?, ?, ?, ?)", calls)
+    steps: list[StepFact] = []
+    calls: list[CallFact] = []
+    for number, line in lines(path):
+        if CALL.search(line):
+            calls.append(decode(path, number, line, CallFact))
+        else:
+            steps.append(decode(path, number, line, StepFact))
+    insert(store, "step_fact", steps)
+    insert(store, "call_fact", calls)
 
 
 def load_costs(path: Path, store: Store) -> None:
     """Fill op_cost from a costs file."""
-    costs = [msgspec.structs.astuple(_decode(path, n, line, OpCost)) for n, line in _lines(path)]
-    _insert(store, "INSERT INTO op_cost VALUES (?, ?, ?, ?, ?)", costs)
-
-
-def _insert(store: Store, sql: str, rows: list[tuple[Any, ...]]) -> None:
-    if rows:
-        store.con.executemany(sql, rows)
-
-
-def _decode(path: Path, number: int, line: bytes, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(line, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        raise InputError(f"{path} line {number} is not a {kind.__name__} ({fault}): correct the line.") from None
-
-
-def _lines(path: Path) -> list[tuple[int, bytes]]:
-    return [(n, line) for n, line in enumerate(side_bytes(path).splitlines(), 1) if line.strip()]
+    insert(store, "op_cost", [decode(path, n, line, OpCost) for n, line in lines(path)])

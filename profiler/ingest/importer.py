@@ -37,6 +37,7 @@ from stepprof.profiler.ingest.kineto import load_kineto
 from stepprof.profiler.ingest.nsys_load import load_nsys
 from stepprof.profiler.ingest.parquet_reader import ParquetExport, parquet_files
 from stepprof.profiler.ingest.record_file import record_files
+from stepprof.profiler.ingest.residents import load_residents
 from stepprof.profiler.ingest.sqlite_reader import SqliteExport, reason
 from stepprof.profiler.store import Store, create
 
@@ -61,11 +62,12 @@ class Extras:
     edges: Path | None = None
     facts: Path | None = None
     costs: Path | None = None
+    resident: Path | None = None
 
     @property
     def files(self) -> list[Path]:
         """Those given."""
-        return [p for p in (self.edges, self.facts, self.costs) if p is not None]
+        return [p for p in (self.edges, self.facts, self.costs, self.resident) if p is not None]
 
 
 def import_run(
@@ -177,3 +179,5 @@ def add_extras(store: Store, extras: Extras) -> None:
         load_facts(extras.facts, store)
     if extras.costs:
         load_costs(extras.costs, store)
+    if extras.resident:
+        load_residents(extras.resident, store)

@@ -46,6 +46,10 @@ SELECT e.* REPLACE (p.new AS process) FROM part.event_wait e JOIN _process p ON 
 
 INSERT INTO step_fact BY NAME FROM part.step_fact;
 INSERT INTO call_fact BY NAME FROM part.call_fact;
+INSERT INTO resident_call BY NAME
+SELECT c.* REPLACE (seen_ns + getvariable('shift') AS seen_ns, gated_ns + getvariable('shift') AS gated_ns,
+    answered_ns + getvariable('shift') AS answered_ns)
+FROM part.resident_call c;
 INSERT INTO op_cost BY NAME FROM part.op_cost;
 INSERT INTO carried_label SELECT op_id + getvariable('op'), path FROM part.carried_label;
 INSERT INTO counter BY NAME

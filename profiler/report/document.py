@@ -10,8 +10,6 @@ import csv
 import dataclasses
 import io
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,8 @@ from stepprof.analyses.attribution import Attribution
 from stepprof.analyses.breakdown_result import Breakdown
 from stepprof.analyses.ops import UNKNOWN
 from stepprof.analyses.steps import Steps
-from stepprof.profiler.errors import InputError
+from stepprof.profiler.query import Answer
+from stepprof.profiler.report.whole_file import whole_file
 
 
 def as_json(document: Any) -> str:
@@ -75,15 +74,24 @@ def breakdown_csv(result: Breakdown) -> str:
     write = csv.writer(out, lineterminator="\n").writerow
     write(["row", result.by, "exposed_ns", "exposed_total_ns", "busy_ns", "work_ns", "hidden_ns", "ops", "share"])
     for r in result.rows:
-        write(["op", _cell(r.key), r.exposed_ns, r.exposed_total_ns, r.busy_ns, r.work_ns, r.hidden_ns, r.ops, r.share])
+        write(["op", cell(r.key), r.exposed_ns, r.exposed_total_ns, r.busy_ns, r.work_ns, r.hidden_ns, r.ops, r.share])
     for g in result.gaps:
         write(["gap", g.class_, g.exposed_ns, g.exposed_total_ns, "", "", "", g.count, g.share])
     return out.getvalue()
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """The text, never a formula."""
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def plain_document(answer: Any) -> dict[str, Any]:
+    """A dataclass as it is; a field `class_` is the key `class`."""
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {key.removesuffix("_"): value for key, value in items}
+
+    return dataclasses.asdict(answer, dict_factory=pairs)
 
 
 def roles_document(found: Attribution, rows: list[Any]) -> dict[str, Any]:
@@ -91,18 +99,22 @@ def roles_document(found: Attribution, rows: list[Any]) -> dict[str, Any]:
     return {"names": [dataclasses.asdict(row) for row in rows], "warnings": found.warnings}
 
 
+def answer_document(answer: Answer) -> dict[str, Any]:
+    """`stepprof query --json`."""
+    return dataclasses.asdict(answer)
+
+
+def answer_csv(answer: Answer) -> str:
+    """Rows of a query as CSV; no cell is a formula."""
+    out = io.StringIO()
+    write = csv.writer(out, lineterminator="\n").writerow
+    write([cell(name) for name in answer.columns])
+    for row in answer.rows:
+        write([cell(value) if isinstance(value, str) else value for value in row])
+    return out.getvalue()
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all; InputError where it cannot be."""
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(text)
-        os.chmod(file.name, 0o666 & ~_umask())
-        os.replace(file.name, path)
-    except OSError as fault:
-        raise InputError(f"{path} cannot be written ({fault.strerror}): choose another file.") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with whole_file(path) as file:
+        file.write(text.encode())

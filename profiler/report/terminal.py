@@ -17,6 +17,7 @@ from stepprof.analyses.short_names import short_name
 from stepprof.analyses.steps import Steps
 from stepprof.profiler.audit_fact import Fact
 from stepprof.profiler.capture.command import Captured
+from stepprof.profiler.query import Answer
 
 WIDTH = 80
 NARROW, WIDE = 20, 32  # columns of the key, with and without a bar
@@ -57,6 +58,25 @@ def show_capture(out: Console, summary: dict[str, Any], done: Captured) -> None:
         f"({cost.low:.3f} to {cost.high:.3f});\nuntraced p50 {_ms(cost.control_p50_ns[0]):.3f} ms, "
         f"traced {_ms(cost.traced_p50_ns):.3f} ms, {len(cost.control_ns)} untraced steps, measured"
     )
+
+
+def show_answer(out: Console, answer: Answer) -> None:
+    """Rows of a query in columns; long texts are cut."""
+    cells = [answer.columns, *([_cell(value) for value in row] for row in answer.rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(answer.columns))]
+    for n, row in enumerate(cells):
+        numbers = [isinstance(value, int | float) for value in answer.rows[n - 1]] if n else [False] * len(row)
+        parts = [c.rjust(w) if number else c.ljust(w) for c, w, number in zip(row, widths, numbers, strict=True)]
+        out.print(Text("  ".join(parts).rstrip(), style="bold" if n == 0 else ""))
+    if answer.more:
+        out.print(f"({len(answer.rows):,} rows shown, there are more: --limit N)")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.3f}"
+    text = "" if value is None else clean(str(value))
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def show_audit(out: Console, facts: list[Fact]) -> None:

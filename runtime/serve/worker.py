@@ -20,7 +20,6 @@ from stepprof.runtime.serve.draws import SlotDraws
 from stepprof.runtime.serve.errors import ApiError
 from stepprof.runtime.serve.roster import Roster
 from stepprof.runtime.serve.ticket import Order, Piece, Ticket
-from stepprof.runtime.state import Kept
 
 LATE = "the server is shutting down: send the request again later."
 
@@ -104,7 +103,7 @@ class Worker:
     def _step(self) -> None:
         kept = self.engine.step()
         if self.facts is not None:
-            self._note(self.facts, kept)
+            self.facts.note(self.engine, kept)
         for one in kept:
             ticket = self.tickets[one.slot]
             piece = ticket.advance(one.tokens)
@@ -113,15 +112,6 @@ class Worker:
                 self._release(ticket)
                 self.roster.done(ticket, "completed")
             ticket.deliver(piece)
-
-    def _note(self, facts: Facts, kept: list[Kept]) -> None:
-        engine, total = self.engine, sum(len(one.tokens) for one in kept)
-        step, drafted = engine.state.steps - 1, engine.options.k * len(kept)
-        longest = max(one.context_length for one in kept)
-        facts.step(step, drafted, total, len(kept), None, longest)
-        if (outbox := engine.runner.sidecar.outbox) is not None:
-            rows = engine.options.batch * engine.options.rows_a_sequence
-            facts.calls(step, outbox.counts(rows), skips=engine.options.sidecar_mode in ("call", "persistent"))
 
     def _fail(self, fault: RuntimeFault) -> None:
         self.fault = fault

@@ -15,6 +15,7 @@ from stepprof.runtime.sidecar_modes.experts import load_cold_experts
 from stepprof.runtime.sidecar_modes.graph import GraphSidecar
 from stepprof.runtime.sidecar_modes.persistent import PersistentSidecar
 from stepprof.runtime.sidecar_modes.resident import ResidentSidecar
+from stepprof.runtime.sidecar_modes.stub import StubSidecar
 from stepprof.runtime.streams import Streams
 from stepprof.runtime.weights import Weights
 
@@ -30,6 +31,8 @@ def make_sidecar(
         return NoSidecar()
     if mode == "call":
         return CallSidecar(config, options, weights, placement, scope, streams)
+    if mode == "stub":
+        return StubSidecar(config, options)
     resident = mode == "persistent" and torch.device(options.sidecar_device).type == "cuda"
     if resident and (options.sidecar_device == options.device or options.link == "host"):
         raise ConfigError("--sidecar-mode persistent needs a second card with peer access: use graph or call.")

@@ -30,6 +30,7 @@ class PersistentSidecar(PostedSidecar):
         # the scope of another thread, so that ranges and phases do not mix with those of the step
         experts.scope = Scope(experts.device, options.pads)
         self.worker = Worker(self.box, experts, config, None, main.is_alive, record=True)
+        self.ring_full = False  # its list grows
         self.fault_of_worker = ""
         self.thread = threading.Thread(target=self._serve, name="sidecar", daemon=True)
         self.thread.start()

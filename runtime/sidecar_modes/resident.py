@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from stepprof.kernels.resident import CallStamp, Job
+from stepprof.kernels.resident import RING, CallStamp, Job
 from stepprof.kernels.resident.kernel import Resident, clock_offset
 from stepprof.runtime.config import Config
 from stepprof.runtime.errors import SidecarError
@@ -34,6 +34,7 @@ class ResidentSidecar(PostedSidecar):
         self.stream = torch.cuda.Stream(there)
         self.offset, self.bound = clock_offset(there)
         self.stamps: list[CallStamp] = []
+        self.ring_full = False
         self.kernel: Resident | None = None
         # the first copy each way opens peer access, which kernels need as well
         box.inbox[0, :16].copy_(self.sent.buffer[0, :16])
@@ -66,7 +67,9 @@ class ResidentSidecar(PostedSidecar):
         """Let the kernel leave; its stamps are kept."""
         if self.kernel is not None:
             self.kernel.stop()
-            self.stamps += self.kernel.calls()
+            latest = self.kernel.calls()
+            self.stamps += latest
+            self.ring_full |= len(latest) == RING
             self.kernel = None
 
     def call_stamps(self) -> tuple[list[CallStamp], int, int]:

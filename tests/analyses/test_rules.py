@@ -26,7 +26,7 @@ def test_role_and_kind_of_a_sample_fit(rule: RoleRule):
 
 
 def test_every_pattern_compiles_and_every_id_is_unique():
-    rules = [*RULES.roles, *RULES.kinds, *RULES.ranges]
+    rules = [*RULES.roles, *RULES.kinds, *RULES.ranges, *RULES.residents]
     assert len({rule.id for rule in rules}) == len(rules)
     for rule in rules:
         assert rule.regex.pattern == rule.pattern
@@ -73,9 +73,16 @@ def test_a_users_rules_are_tried_first(tmp_path: Path):
         name = "ticks"
         pattern = '^tick/'
         phase = "verify"
+
+        [[resident]]
+        pattern = 'my_server'
         """
     )
     rules = load_rules(file)
+    assert [(rule.id, rule.user) for rule in rules.residents] == [
+        ("user.resident.1", True),
+        ("resident.stepprof-sidecar", False),
+    ]
     assert role_of_name("nvjet_tst_8x64_64x16", rules).role == "lm_head"
     assert role_of_name("nvjet_tst_8x64_64x16", rules).rule_id == "user.role.1"
     assert kind_of_name("my_kernel", rules=rules) == "sort"
@@ -111,6 +118,7 @@ FAULTS = {
     "pattern is a number": ("[[kind]]\npattern = 3\nkind = 'gemm'\n", '"pattern" must be a string'),
     "parts is a string": ("[[role]]\npattern = 'x'\nrole = 'norm'\nparts = 'norm'\n", "must be a list of strings"),
     "call is a string": ("[[range]]\npattern = 'x'\ncall = 'yes'\n", '"call" must be true or false'),
+    "resident without a pattern": ("[[resident]]\nid = 'x'\n", '[[resident]] entry 1: "pattern" is missing'),
     "marker without a name": ("[[marker]]\npattern = 'x'\n", '"name" is missing'),
 }
 

@@ -16,7 +16,7 @@ from triton.runtime.jit import JITFunction
 from stepprof.kernels import attn_front, compact, indexer, mhc, pad, signal, sparse_attention
 from stepprof.kernels.accept import sample
 from stepprof.kernels.bench.case import Bench
-from stepprof.kernels.bench.run import cases
+from stepprof.kernels.bench.cases import cases
 from stepprof.kernels.expert_gemm import up_gate
 from stepprof.kernels.shapes import FLASH
 

@@ -7,7 +7,7 @@ import torch
 
 from stepprof.kernels.bench import NoGpu, bench_kernels
 from stepprof.kernels.bench.case import Bench, Case
-from stepprof.kernels.bench.run import cases
+from stepprof.kernels.bench.cases import cases
 from stepprof.kernels.shapes import FLASH, MINI
 
 META = {case.op: case for case in cases(Bench(FLASH, 6, torch.device("meta")))}

@@ -31,3 +31,14 @@ def test_scrub(tmp_path):
     assert run(tmp_path, "steps", "shared.sqlite").returncode == 0
     again = run(tmp_path, "scrub", TRACE, "-o", "shared.sqlite")
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
+
+
+def test_audit_measures_only_where_there_is_a_gpu(tmp_path):
+    assert run(tmp_path, "audit", "--trace", TRACE).returncode == 2
+    done = run(tmp_path, "audit", "--measure", "--trace", TRACE, "--json")
+    if done.returncode:
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert "--measure needs an NVIDIA GPU" in done.stderr
+    else:
+        document = json.loads(done.stdout)
+        assert document["effect"]["calls"] == 18 and {row["kind"] for row in document["measured"]} == {"measured"}

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ import pytest
 from stepprof.analyses.vocabulary import KINDS, PHASES, ROLES
 from stepprof.profiler.ingest.facts import CallFact, StepFact
 from stepprof.runtime import tokenizer
-from stepprof.runtime.__main__ import main
+from stepprof.runtime.__main__ import _stamped, main
 from stepprof.runtime.prompts import CLASSES, prompts
 
 
@@ -75,6 +76,24 @@ def test_imposed_figures_are_called_simulated(capsys: pytest.CaptureFixture[str]
     assert document["options"]["simulated"] == ["--simulate-acceptance", "--cold-rate"]
 
 
+def test_drafts_beyond_the_trained_block_are_marked_in_every_output(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    words = ("run", "--steps", "2", "--warm-up", "0", "--device", "cpu")
+    document = json.loads(run(capsys, monkeypatch, *words, "--k", "7", "--json")[1])
+    (prose,) = document["classes"]
+    assert (document["flags"], document["draft_block"]) == (["k_beyond_block"], 5)
+    assert ["beyond_block" in one for one in prose["acceptance"]] == [False] * 5 + [True] * 2
+    assert prose["kept_per_step"]["beyond_block"] and prose["tokens_per_s"]["beyond_block"]
+    assert "beyond_block" not in prose["p50_step_ms"], "a step of 7 drafts takes what it takes"
+    _, out, err = run(capsys, monkeypatch, *words, "--k", "7")
+    assert out.count("(measured, drafts beyond the block of 5)") == 2
+    assert "k is above the draft head's block of 5" in err
+
+    document = json.loads(run(capsys, monkeypatch, *words, "--k", "5", "--json")[1])
+    assert document["flags"] == [] and "beyond_block" not in json.dumps(document)
+
+
 def test_a_padded_op_slows_the_step(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     def step_ms(*words: str) -> float:
         _, out, _ = run(capsys, monkeypatch, "run", "--steps", "5", "--device", "cpu", "--json", *words)
@@ -92,6 +111,12 @@ def test_a_resident_sidecar_tells_its_calls(
     code, _, _ = run(capsys, monkeypatch, *words, "--sidecar-mode", "persistent", "--resident", str(file))
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert code == 0 and lines and all(line["resident"] and line["seen_ns"] <= line["answered_ns"] for line in lines)
+
+
+def test_stamps_that_were_overwritten_are_told(tmp_path: Path):
+    full: Any = SimpleNamespace(call_stamps=lambda: ([], 0, 0), ring_full=True)
+    (note,) = _stamped(tmp_path / "ring.jsonl", full)
+    assert note == "the resident kernel keeps its last 65536 stamps: earlier calls may be missing in ring.jsonl."
 
 
 def test_bench_sidecar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):

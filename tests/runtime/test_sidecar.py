@@ -19,6 +19,7 @@ from stepprof.runtime.errors import ConfigError, SidecarError
 from stepprof.runtime.mailbox import layout_of
 from stepprof.runtime.options import Options
 from stepprof.runtime.placement import Placement
+from stepprof.runtime.run import Plan, run
 from stepprof.runtime.sidecar_modes.call import CallSidecar
 from stepprof.runtime.sidecar_modes.persistent import PersistentSidecar
 from tests.runtime.engines import PROMPT, decode, engine, generate
@@ -53,6 +54,17 @@ def test_a_process_answers_as_the_graph_does_and_leaves():
         process = process_of(made)
         assert decode(made, made.add(PROMPT), 20)[:20] == generate(20, k=3)
     assert gone(process.pid) and process.exitcode == 0
+
+
+def test_a_stub_computes_nothing_and_says_so():
+    hot_answer = generate(20, k=3)
+    with engine(k=3, sidecar_mode="stub") as made:
+        document = run(made, Plan(("code",), steps=4, warm_up=0, context=0))
+        assert document["options"]["simulated"] == ["--sidecar-mode stub"]
+        assert document["classes"][0]["p50_step_ms"]["kind"] == "simulated"
+        assert made.runner.sidecar.outbox is not None  # rows are split as otherwise
+        assert sum(rows for rows, _ in made.runner.sidecar.outbox.counts(4)) > 0
+        assert decode(made, made.add(PROMPT), 20)[:20] != hot_answer
 
 
 @pytest.mark.parametrize(

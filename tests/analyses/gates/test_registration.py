@@ -56,7 +56,7 @@ def test_rounds_and_looks(tmp_path):
         ("looks = 3", "Expected `int` <= 2"),
         ("looks = 2\nreplicates = 1", "looks = 2 needs replicates = 0"),
         ('better = "higher"', "is not how step_ms improves"),
-        ('equality = "flip-rate"', r"equality = 'flip-rate' and \[flips\] go together"),
+        ('equality = "flip-rate"', "equality = 'flip-rate' and outputs = 'FILE.json' go together"),
         ("bar_unit = 'percent'\nbar_unit = 'percent'", "overwrite"),
     ],
 )

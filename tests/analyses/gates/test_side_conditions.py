@@ -2,11 +2,14 @@
 
 import json
 import os
+import random
+from pathlib import Path
 
 import pytest
 
-from stepprof.analyses.gates.registration import Flips
+from stepprof.analyses.compared_outputs import compared_outputs
 from stepprof.profiler.errors import InputError, Refused
+from stepprof.profiler.report.document import plain_document
 from tests.analyses.gates.gates import Gate, document
 
 SHORTER = {"A": [10.0, 10.1], "B": [9.0, 9.1]}
@@ -44,28 +47,50 @@ def test_bit_identical_output(tmp_path):
     assert same.verdict().met
 
 
+def outputs(folder: Path, name: str, flips: int) -> Path:
+    """1,000 prompts of 100 tokens each; in the first `flips` of them in a fixed shuffle one token is another."""
+    flipped = set(random.Random(name).sample(range(100_000), flips))
+    lines = [
+        json.dumps(
+            {"prompt": f"p{p}", "tokens": [2 if 100 * p + i in flipped else 1 for i in range(100)], "forced": True}
+        )
+        for p in range(1000)
+    ]
+    (folder / f"{name}.jsonl").write_text("\n".join(lines))
+    return folder / f"{name}.jsonl"
+
+
 @pytest.mark.parametrize(("flips", "met"), [(2176, True), (2600, False)])
 def test_flips_against_those_of_the_controls(tmp_path, flips, met):
     """2.176 % against 2.121 % is no regression."""
-    gate = Gate(tmp_path).register(equality="flip-rate", flips=Flips("flips.json"))
+    gate = Gate(tmp_path).register(equality="flip-rate", outputs="outputs.json")
     gate.run(**SHORTER)
-    counts = {"candidate": {"flips": flips, "tokens": 100_000}, "control": {"flips": 2121, "tokens": 100_000}}
-    (gate.path.parent / "flips.json").write_text(json.dumps(counts))
+    a, b, c = (outputs(tmp_path, name, count) for name, count in (("a", 0), ("b", flips), ("c", 2121)))
+    found = plain_document(compared_outputs(a, b, [c]))
+    (gate.path.parent / "outputs.json").write_text(json.dumps(found))
     answer = gate.verdict()
     assert answer.met is met
     assert f"{flips / 1000:.3f} % flips against 2.121 % of the controls" in answer.conditions[0].text
 
 
+def test_outputs_without_controls_say_nothing(tmp_path):
+    gate = Gate(tmp_path).register(equality="flip-rate", outputs="outputs.json")
+    gate.run(**SHORTER)
+    (gate.path.parent / "outputs.json").write_text('{"test": null, "regression": null}')
+    answer = gate.verdict()
+    assert not answer.met and answer.conditions[0].passed is None
+
+
 def test_flips_that_are_missing_old_or_no_json(tmp_path):
-    gate = Gate(tmp_path).register(equality="flip-rate", flips=Flips("flips.json"))
+    gate = Gate(tmp_path).register(equality="flip-rate", outputs="outputs.json")
     gate.run(**SHORTER)
     assert "cannot be read" in gate.verdict().reason
-    path = gate.path.parent / "flips.json"
+    path = gate.path.parent / "outputs.json"
     path.write_text("no")
     with pytest.raises(InputError, match="is no JSON document"):
         gate.verdict()
     os.utime(path, (1_700_000_000, 1_700_000_000))
-    with pytest.raises(Refused, match=r"flips.json is older than the registration"):
+    with pytest.raises(Refused, match=r"outputs.json is older than the registration"):
         gate.verdict()
 
 

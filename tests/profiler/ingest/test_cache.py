@@ -113,7 +113,8 @@ def test_a_run_file_is_returned_as_it_is(tmp_path: Path, folder: Path):
     assert cached_run(run, Extras()) == run
     assert os.listdir(folder) == []
     with pytest.raises(
-        InputError, match=r"mine\.duckdb is a run file: edges, facts and costs are given at its import\."
+        InputError,
+        match=r"mine\.duckdb is a run file: edges, facts, costs and resident calls are given at its import\.",
     ):
         cached_run(run, Extras(facts=tmp_path / "facts.jsonl"))
 

@@ -1,0 +1,70 @@
+// Small pieces that every part of the page uses: unpacking, elements, figures, colours, sections.
+"use strict";
+const report = { sections: [], redraw: [] };
+
+async function unpacked(id) {
+  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+}
+
+// An element; texts go in as text, so that nothing from a trace is ever markup.
+function el(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "on") for (const [event, act] of Object.entries(value)) made.addEventListener(event, act);
+    else if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+// Plotly reads a little HTML in texts: names from traces must not be read so.
+const safe = (text) => String(text).replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "�").replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+const clean = (text) => String(text).replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "�");
+const ms = (ns, digits = 3) => (ns / 1e6).toFixed(digits);
+const us = (ns, digits = 1) => (ns / 1e3).toFixed(digits);
+const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const roleColour = (role) => report.data.colours.roles[role] ?? "#8c8c8c";
+const gapColour = (gap) => report.data.colours.gaps[gap] ?? "#8c8c8c";
+
+function swatch(colour) {
+  const made = el("span", { class: "swatch", "aria-hidden": "true" });
+  made.style.background = colour;
+  return made;
+}
+
+// A section with its heading, an entry in the navigation, and a sentence that says how to read it.
+function section(id, title, sentence) {
+  const made = el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title));
+  if (sentence) made.append(el("p", {}, sentence));
+  document.getElementById("main").append(made);
+  document.getElementById("nav").append(el("li", {}, el("a", { href: `#${id}` }, title)));
+  return made;
+}
+
+function table(heads, rows, caption) {
+  const head = el("tr", {}, ...heads.map((text, i) => el("th", { scope: "col", class: i === 0 ? "text" : null }, text)));
+  const made = el("table", {}, el("caption", { class: "skip" }, caption), el("thead", {}, head), el("tbody", {}, ...rows));
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
+}
+
+const cells = (...values) => el("tr", {}, ...values.map((value) => el("td", {}, value)));
+
+// A Plotly chart that follows the theme; `make` returns its traces and layout anew.
+function chart(parent, label, make, height = 360) {
+  const place = el("figure", { class: "chart", "aria-label": label });
+  place.style.height = `${height}px`;
+  parent.append(place);
+  const draw = () => {
+    const { traces, layout } = make();
+    const axis = { gridcolor: css("--line"), zerolinecolor: css("--line"), automargin: true };
+    const narrow = innerWidth < 700;
+    const base = { paper_bgcolor: css("--ground"), plot_bgcolor: css("--ground"), font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 }, margin: { l: 60, r: 15, t: 10, b: 45 }, height, legend: narrow ? { orientation: "h", y: -0.2 } : { orientation: "v" } };
+    const full = { ...base, ...layout, xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis } };
+    Plotly.react(place, traces, full, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["toImage", "lasso2d", "select2d"] });
+  };
+  report.redraw.push(draw);
+  draw();
+  return place;
+}

@@ -1,0 +1,33 @@
+// Starts the page: unpacks figures and Plotly, draws the sections, follows the theme.
+"use strict";
+
+function about(data) {
+  const made = section("about", "Where this comes from", "How the run was made, as far as the file says.");
+  const found = data.breakdown, facts = { ...data.about.run, cards: data.about.cards.map((card) => `${card.device}: ${card.name}`).join(", "), steps: `${found.steps} of ${data.about.steps} by ${found.method} (confidence ${found.confidence.toFixed(2)})`, "exposed, unknown role": percent(found.unknown_share), "exposed, vague role": percent(found.low_confidence_share), ...data.about.manifest, stepprof: data.version };
+  const list = el("dl", { class: "facts" });
+  for (const [key, value] of Object.entries(facts)) list.append(el("dt", {}, clean(key)), el("dd", {}, clean(value)));
+  made.append(list);
+}
+
+function theme(dark) {
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  const button = document.getElementById("theme");
+  button.setAttribute("aria-pressed", String(dark));
+  for (const draw of report.redraw) draw();
+}
+
+async function start() {
+  const button = document.getElementById("theme");
+  theme(matchMedia("(prefers-color-scheme: dark)").matches);
+  button.addEventListener("click", () => theme(document.documentElement.dataset.theme !== "dark"));
+  const [text, plotly] = await Promise.all([unpacked("data"), unpacked("plotly")]);
+  report.data = JSON.parse(text);
+  document.head.append(Object.assign(document.createElement("script"), { textContent: plotly }));
+  document.getElementById("source").textContent = clean(report.data.source);
+  document.getElementById("loading").remove();
+  for (const draw of [headline, where, timelineSection, heat, opsSection, ...report.sections, about]) draw(report.data);
+  document.getElementById("footer").textContent = `stepprof ${report.data.version}; this page uses no network.`;
+  document.documentElement.dataset.ready = "yes";
+}
+
+start().catch((fault) => { document.getElementById("main").append(el("p", { class: "warn", role: "alert" }, `This report could not be drawn: ${fault.message}`)); });

@@ -1,0 +1,40 @@
+"""A real browser for tests of the HTML report: Debian's Chromium, driven by playwright, with the network blocked.
+
+    with opened_page(path, width=1600) as page: ...      # asserts afterwards that nothing was fetched or logged
+
+Tests skip where there is no chromium; .ci/run installs it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
+
+
+@contextmanager
+def opened_page(path: Path, width: int = 1600, dark: bool = False, bypass_csp: bool = False) -> Generator:
+    """The page, drawn; bypass_csp lets a test put its own script in."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    fetched: list[str] = []
+    said: list[str] = []
+    with sync_api.sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", bypass_csp=bypass_csp
+        )
+        page.on("request", lambda request: fetched.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda fault: said.append(str(fault)))
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready=yes]", timeout=30_000)
+        yield page
+        browser.close()
+    assert [url for url in fetched if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert said == []
