@@ -50,7 +50,7 @@ def launch_of_store(
     name = store.path.name
     if has_marks_alone(store):
         times, measure = _marked_times(store, question or Question())
-        steady, left_out = steady_steps(times, warm_up)
+        steady, left_out = steady_steps(times, warm_up, name)
         return Launch(name, "marks", steady, left_out, measure, settings, document=document)
     found = attribute(store, question)
     kept = found.steps.usable[warm_up:]
@@ -70,7 +70,7 @@ def launch_of_document(document: dict[str, Any], name: str, warm_up: int = 0) ->
     for one in _classes(document, name):
         times, kind = _class_times(one, name)
         kinds.add(kind)
-        kept, lost = steady_steps(times, warm_up) if len(times) > 1 else (times, 0)
+        kept, lost = steady_steps(times, warm_up, name)
         steady.append(kept)
         left_out += lost
     kind = "simulated" if "simulated" in kinds else "measured"
@@ -95,13 +95,13 @@ def has_marks_alone(store: Store) -> bool:
     return backend == "marks" and not store.value("SELECT count(*) FROM op")
 
 
-def steady_steps(times: np.ndarray, warm_up: int) -> tuple[np.ndarray, int]:
+def steady_steps(times: np.ndarray, warm_up: int, name: str) -> tuple[np.ndarray, int]:
     """The steps without the first ones, and how many these are; at least one is kept of the long leading ones."""
     kept = times[warm_up:]
     if len(kept) >= 3:
         kept = kept[int(np.argmax(kept <= WARM_UP * float(np.median(kept)))) :]
     if not len(kept):
-        raise Refused(f"all {len(times)} steps are warm-up: run more steps or leave fewer out.")
+        raise Refused(f"{name}: all {len(times)} steps are warm-up: run more steps or leave fewer out (--warm-up).")
     return kept, len(times) - len(kept)
 
 

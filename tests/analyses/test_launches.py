@@ -64,7 +64,7 @@ def test_marks_that_the_user_names():
 def test_all_steps_left_out_is_refused():
     with pytest.raises(Refused, match="no steady step is left of 3"):
         launch_of_store(steps(10, 11, 12).store(), warm_up=3)
-    with pytest.raises(Refused, match="all 3 steps are warm-up"):
+    with pytest.raises(Refused, match="built.duckdb: all 3 steps are warm-up"):
         launch_of_store(steps(10, 11, 12, marks_alone=True).store(), warm_up=3)
 
 
@@ -102,5 +102,5 @@ def test_documents_of_another_form():
 
 def test_steady_steps():
     """The first two take more than three times the median of 10; the later 50 stays."""
-    kept, left_out = steady_steps(np.array([99.0, 31.0, 10.0, 10.0, 10.0, 10.0, 50.0]), 0)
+    kept, left_out = steady_steps(np.array([99.0, 31.0, 10.0, 10.0, 10.0, 10.0, 50.0]), 0, "a.json")
     assert (kept.tolist(), left_out) == ([10.0, 10.0, 10.0, 10.0, 50.0], 2)
