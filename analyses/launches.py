@@ -40,6 +40,7 @@ class Launch:
     figure_kind: str = "measured"
     document: dict[str, Any] | None = None
     found: Attribution | None = None
+    store: Store | None = None  # open as long as the launch is read
 
 
 def launch_of_store(
@@ -59,7 +60,16 @@ def launch_of_store(
     walls = found.steps.wall[kept] / 1e6
     left_out = len(found.steps) - len(kept)
     return Launch(
-        name, "trace", walls, left_out, "window", settings, found.tracing_inflation, document=document, found=found
+        name,
+        "trace",
+        walls,
+        left_out,
+        "window",
+        settings,
+        found.tracing_inflation,
+        document=document,
+        found=found,
+        store=store,
     )
 
 

@@ -23,6 +23,7 @@ from stepprof.analyses.metrics import Better, metric_of
 from stepprof.profiler.errors import InputError, StepprofError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+NEED_OPS = ("exposed_ms", "gap_ms", "sidecar_call_us", "join_wait_us")  # metrics of traced launches
 Instrument = Literal["traced", "marks", "none"]
 
 
@@ -150,7 +151,7 @@ def _check(gate: Registration) -> None:
             "equality = 'flip-rate' and outputs = 'FILE.json' go together",
         ),
         (
-            gate.instrument != "traced" and gate.metric.startswith(("exposed_ms", "gap_ms")),
+            gate.instrument != "traced" and gate.metric.startswith(NEED_OPS),
             f"metric {gate.metric} needs instrument = 'traced'",
         ),
     )

@@ -64,7 +64,7 @@ def test_marks_that_the_user_names():
 def test_all_steps_left_out_is_refused():
     with pytest.raises(Refused, match="no steady step is left of 3"):
         launch_of_store(steps(10, 11, 12).store(), warm_up=3)
-    with pytest.raises(Refused, match="built.duckdb: all 3 steps are warm-up"):
+    with pytest.raises(Refused, match=r"built.duckdb: all 3 steps are warm-up"):
         launch_of_store(steps(10, 11, 12, marks_alone=True).store(), warm_up=3)
 
 

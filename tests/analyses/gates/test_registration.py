@@ -83,6 +83,13 @@ def test_metrics_that_are_none(tmp_path, metric, why):
         read_registration(path)
 
 
+def test_figures_of_ops_need_traced_launches(tmp_path):
+    path = tmp_path / "gate.toml"
+    path.write_text('instrument = "marks"\n' + TEXT.replace("step_ms", "exposed_ms:attention"))
+    with pytest.raises(InputError, match="metric exposed_ms:attention needs instrument = 'traced'"):
+        read_registration(path)
+
+
 def test_names_are_plain(tmp_path):
     path = tmp_path / "gate.toml"
     path.write_text(TEXT.replace('"topk"', '"../topk"'))
