@@ -26,6 +26,7 @@ from stepprof.runtime.bench import bench_sidecar
 from stepprof.runtime.engine import Engine
 from stepprof.runtime.errors import ConfigError, RuntimeFault, SidecarError
 from stepprof.runtime.facts import Facts, write_resident
+from stepprof.runtime.profiled import Profiled
 from stepprof.runtime.prompts import CLASSES
 from stepprof.runtime.run import Plan, run
 from stepprof.runtime.serve.command import add_serve_switches, serve_command, show_serve
@@ -42,11 +43,13 @@ def run_command(given: argparse.Namespace) -> dict[str, Any]:
     classes = CLASSES if given.prompts == ("all",) else given.prompts
     plan = Plan(classes, given.steps, given.warm_up, given.context)
     facts_file = Facts(given.facts) if given.facts else nullcontext()
+    profiled = Profiled(given.profile) if given.profile else nullcontext()
     if given.resident and given.sidecar_mode != "persistent":
         raise ConfigError("--resident stamps the calls of --sidecar-mode persistent only: add it.")
     made = (config, switches.options_of(given), switches.weights_of(given), placement, truth)
-    with facts_file as facts, Engine.make(*made) as engine:
-        document = run(engine, plan, facts)
+    with facts_file as facts, profiled as profile, Engine.make(*made) as engine:
+        engine.runner.timed = given.gpu_times
+        document = run(engine, plan, facts, profile)
         if given.resident:
             document["notes"] += _stamped(given.resident, resident_of(engine))
     if truth is not None:
@@ -110,7 +113,11 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--warm-up", type=int, default=2, help="steps before them")
     command.add_argument("--context", type=int, default=0, help="repeat the prompt up to this many tokens")
     command.add_argument("--facts", type=Path, help="write facts of steps and calls here (JSON lines)")
+    command.add_argument(
+        "--gpu-times", action="store_true", help="tell the GPU time of each replayed step in the facts"
+    )
     command.add_argument("--resident", type=Path, help="write the stamps of a persistent sidecar's calls (JSON lines)")
+    command.add_argument("--profile", type=Path, help="write a torch.profiler trace of the counted steps here (JSON)")
     command.add_argument("--truth", type=Path, help="write the ops of a step and the graph's edges here (JSON)")
     _shared(command)
     command = commands.add_parser("serve", help="answer OpenAI completions on 127.0.0.1")

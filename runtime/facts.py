@@ -1,9 +1,10 @@
 """The facts file (`--facts FILE.jsonl`): what a trace cannot say, one line a step and one a sidecar call.
 
-    {"step": 3, "drafted": 5, "kept": 4, "batch": 1, "class": "code", "context_length": 512}
+    {"step": 3, "drafted": 5, "kept": 4, "batch": 1, "class": "code", "context_length": 512, "gpu_ns": 9000000}
     {"step": 3, "layer": 7, "rows": 2, "experts": 3, "skipped": false}
 
-`stepprof import --facts` reads it. Counts of a batch are sums over its sequences, the context length is the longest.
+`stepprof import --facts` reads it. Counts of a batch are sums over its sequences, the context length is the longest,
+`gpu_ns` stands there with --gpu-times only: CUDA events around the step's graph.
 """
 
 from __future__ import annotations
@@ -32,15 +33,19 @@ class Facts:
         """What the engine's latest step did: its line, and one for each sidecar call."""
         step, options = engine.state.steps - 1, engine.options
         total, longest = sum(len(one.tokens) for one in kept), max(one.context_length for one in kept)
-        self.step(step, options.k * len(kept), total, len(kept), class_, longest)
+        self.step(step, options.k * len(kept), total, len(kept), class_, longest, engine.runner.gpu_ns)
         if (outbox := engine.runner.sidecar.outbox) is not None:
             rows = options.batch * options.rows_a_sequence
             self.calls(step, outbox.counts(rows), skips=options.sidecar_mode in ("call", "persistent"))
 
-    def step(self, step: int, drafted: int, kept: int, batch: int, class_: str | None, context_length: int) -> None:
+    def step(
+        self, step: int, drafted: int, kept: int, batch: int, class_: str | None, context_length: int,
+        gpu_ns: int | None = None,
+    ) -> None:  # fmt: skip
         """One step; `kept` includes the token after the drafts."""
         line = {"step": step, "drafted": drafted, "kept": kept, "batch": batch}
-        self._write({**line, "class": class_, "context_length": context_length})
+        times = {} if gpu_ns is None else {"gpu_ns": gpu_ns}
+        self._write({**line, "class": class_, "context_length": context_length, **times})
 
     def calls(self, step: int, counts: Sequence[tuple[int, int]], skips: bool) -> None:
         """The sidecar calls of a step: (rows, experts) by layer; `skips` tells whether empty ones are not made."""

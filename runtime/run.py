@@ -17,6 +17,7 @@ from stepprof.runtime import tokenizer
 from stepprof.runtime.engine import Engine
 from stepprof.runtime.facts import Facts
 from stepprof.runtime.options import Options
+from stepprof.runtime.profiled import Profiled
 from stepprof.runtime.prompts import prompts
 
 
@@ -44,9 +45,9 @@ class Plan:
     context: int = 0
 
 
-def run(engine: Engine, plan: Plan, facts: Facts | None = None) -> dict[str, Any]:
-    """One JSON document."""
-    classes = [_class_figures(engine, name, plan, facts) for name in plan.classes]
+def run(engine: Engine, plan: Plan, facts: Facts | None = None, profile: Profiled | None = None) -> dict[str, Any]:
+    """One JSON document; a profile begins with the first counted step."""
+    classes = [_class_figures(engine, name, plan, facts, profile) for name in plan.classes]
     options = {**asdict(engine.options), "simulated": list(simulated(engine.options))}
     flags = ["k_beyond_block"] if beyond_block(engine) else []
     head = {"preset": engine.config.name, "options": options, "draft_block": engine.config.draft_block, "flags": flags}
@@ -65,12 +66,16 @@ def simulated(options: Options) -> tuple[str, ...]:
     return tuple(name for name, on in imposed.items() if on)
 
 
-def _class_figures(engine: Engine, name: str, plan: Plan, facts: Facts | None) -> dict[str, Any]:
+def _class_figures(
+    engine: Engine, name: str, plan: Plan, facts: Facts | None, profile: Profiled | None
+) -> dict[str, Any]:
     tally = Tally(engine.options.k)
     texts = [_prompt(text, plan.context) for text in prompts(name)]
     slots = [engine.add(texts[i % len(texts)]) for i in range(engine.options.batch)]
     for n in range(plan.warm_up + plan.steps):
         slots = _renewed(engine, slots, texts)
+        if profile is not None and n == plan.warm_up:
+            profile.start()
         start = time.perf_counter()
         kept = engine.step()
         if n >= plan.warm_up:
