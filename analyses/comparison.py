@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -97,7 +97,7 @@ class Comparison:
     ops: OpDeltas | None
     cells: list[RowDelta]  # tokens/s by class and concurrency
     settings: list[Difference]
-    warnings: list[dict[str, object]]
+    warnings: list[dict[str, Any]]
 
 
 def sample_of(launch: Launch) -> Sample:
@@ -180,7 +180,7 @@ def _cells(control: Sequence[Sample], candidate: Sequence[Sample]) -> list[RowDe
     ]
 
 
-def _warnings(control: Arm, candidate: Arm) -> list[dict[str, object]]:
+def _warnings(control: Arm, candidate: Arm) -> list[dict[str, Any]]:
     samples = [*control.samples, *candidate.samples]
     inflated = [s.inflation for s in samples if s.inflation is not None and s.inflation > LIMIT]
     unknown = sum(s.kind == "trace" and s.inflation is None for s in samples)
@@ -197,7 +197,7 @@ def _warnings(control: Arm, candidate: Arm) -> list[dict[str, object]]:
     return found + doubt_warnings([s.doubts for s in samples])
 
 
-def doubt_warnings(doubts: Sequence[Sequence[str]]) -> list[dict[str, object]]:
+def doubt_warnings(doubts: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """What makes the times of launches doubtful, each text once with the number of its launches."""
     count = Counter(text for one in doubts for text in one)
     return [{"code": "doubtful_times", "count": n, "text": f"{n} launches: {text}"} for text, n in count.items()]
