@@ -52,13 +52,11 @@ def test_a_box_holds_its_parts_apart():
 
 def test_counts_are_rows_and_distinct_experts_of_each_layer():
     outbox = Outbox(TINY, Options(k=3))
-    for layer, (held, slots) in enumerate(
-        [(0, [[1, 2]]), (1, [[3, 3], [0, 1]]), (2, [[0, -1], [1, 0]]), (3, [[2, 1], [1, 2], [0, 3]])]
-    ):
+    calls = [(0, [1, 2]), (1, [3, 3, 3]), (2, [0, -1, -1, 1, 0, 1]), (3, [2, 1, 0, 1, 2, 0, 3, 3, 3])]  # [T·A] slots
+    for layer, (held, slots) in enumerate(calls):
         cold = outbox.cold(layer, 3)
         cold.held.fill_(held)
-        cold.slots.fill_(-1)
-        cold.slots[: len(slots)] = torch.tensor(slots)
+        cold.slots.view(-1)[: len(slots)] = torch.tensor(slots, dtype=torch.int32)
     assert outbox.counts(3) == [(0, 0), (1, 1), (2, 2), (3, 4)]
 
 
