@@ -15,8 +15,10 @@ from stepprof.profiler.capture.options import spelled
 from stepprof.profiler.commands import (
     breakdown,
     capture,
+    compare,
     demo,
     export,
+    gate,
     host,
     load,
     model,
@@ -44,6 +46,8 @@ groups = (
     capture,
     traces,
     breakdown,
+    compare,
+    gate,
     placement,
     report,
     export,
@@ -63,7 +67,7 @@ def main() -> None:
     """Run the command line; every fault a user can meet ends in one sentence."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` blocks clean up
     try:
-        app(args=outputs.spelled(spelled(sys.argv[1:])))
+        app(args=compare.spelled(outputs.spelled(spelled(sys.argv[1:]))))
     except StepprofError as fault:
         sys.stderr.write(f"stepprof: {terminal.clean(str(fault))}\n")
         sys.exit(fault.exit_code)
