@@ -9,10 +9,10 @@ The medians of the bench's blocks give the bounds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stepprof.analyses.bench_results import BenchResult, read_bench
+from stepprof.analyses.bench_results import BenchResult, machine_of, read_bench
 from stepprof.analyses.proposal_model import Given
 from stepprof.profiler.errors import InputError
 
@@ -32,11 +32,14 @@ def replacement(path: Path, wanted: Wanted) -> Given:
     file = read_bench(path)
     if not file.complete:
         raise InputError(f"{path}: the bench did not run to its end: run it again.")
-    new = _time(path, _one(path, file.results, wanted, wanted.mode))
+    chosen = _one(path, file.results, wanted, wanted.mode)
+    new, basis = _time(path, chosen), f"{path.name}: {chosen.name}, mode {chosen.mode}, rows {chosen.rows}"
+    where = f"{new.kind} on {machine_of(file)}"
     if wanted.against is None:
-        return new
+        return replace(new, basis=f"{basis}: {new.value:.2f} us, {where}")
     old = _time(path, _one(path, file.results, wanted, wanted.against))
-    return Given(new.value / old.value, new.low / old.high, new.high / old.low, new.kind)
+    ratio = Given(new.value / old.value, new.low / old.high, new.high / old.low, new.kind)
+    return replace(ratio, basis=f"{basis}: {ratio.value:.3f} of mode {wanted.against}, {where}")
 
 
 def _one(path: Path, results: tuple[BenchResult, ...], wanted: Wanted, mode: str | None) -> BenchResult:

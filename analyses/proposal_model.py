@@ -38,6 +38,7 @@ class Given:
     low: float
     high: float
     kind: Literal["measured", "modelled", "simulated", "quoted"] = "quoted"
+    basis: str = ""  # where it is from, if not from the file of proposals itself
 
 
 @dataclass(frozen=True)

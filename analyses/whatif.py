@@ -20,7 +20,7 @@ from stepprof.analyses.assumptions import Assumptions
 from stepprof.analyses.forecasts import kept_with
 from stepprof.analyses.op_selection import matching, nothing_matches
 from stepprof.analyses.ops import Ints
-from stepprof.analyses.proposal_model import Draft, Edit, Proposal, Select
+from stepprof.analyses.proposal_model import Draft, Edit, Given, Proposal, Select
 from stepprof.analyses.replay import HeldOutError, held_out_error, replay, wall_of
 from stepprof.analyses.speculation_result import Figure, Lane
 from stepprof.analyses.step_graph import StepGraph
@@ -87,10 +87,16 @@ def edited(graph: StepGraph, proposal: Proposal, assume: Assumptions, must_match
             notes.append("matches nothing")
         ops += int(np.sum(done.touched))
         work += float(graph.duration[done.touched].sum(axis=0).mean())
-        notes += [note for note in done.notes if note not in notes]
+        notes += [note for note in (*_sources(edit), *done.notes) if note not in notes]
         extra, k = extra + done.extra_ns, done.k if done.k is not None else k
         graph = done.graph
     return Edited(graph, ops, work, tuple(notes), extra, k)
+
+
+def _sources(edit: Edit) -> list[str]:
+    """Where figures of an edit are from, other than the file of proposals."""
+    values = [getattr(edit, field.name) for field in fields(edit)]
+    return [value.basis for value in values if isinstance(value, Given) and value.basis]
 
 
 @dataclass(frozen=True)

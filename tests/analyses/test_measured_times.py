@@ -21,10 +21,15 @@ def written(folder: Path, document: Any) -> Path:
     return path
 
 
+def says(rows: int) -> str:
+    return f"bench.json: call, mode call, rows {rows}: 80.00 us, measured on NVIDIA H200, 2026-11-30"
+
+
 def test_a_figure_has_its_kind_and_the_range_of_its_blocks(tmp_path: Path):
-    path = written(tmp_path, {"bench": "sidecar", "results": [result(), result(rows=2, block_p50_us=[70, 90])]})
-    assert replacement(path, Wanted(rows=1)) == Given(80, 80, 80, "measured")
-    assert replacement(path, Wanted(rows=2)) == Given(80, 70, 90, "measured")
+    head = {"bench": "sidecar", "gpu": ["NVIDIA H200", "NVIDIA H200"], "date": "2026-11-30"}
+    path = written(tmp_path, {**head, "results": [result(), result(rows=2, block_p50_us=[70, 90])]})
+    assert replacement(path, Wanted(rows=1)) == Given(80, 80, 80, "measured", says(1))
+    assert replacement(path, Wanted(rows=2)) == Given(80, 70, 90, "measured", says(2))
     quoted = written(tmp_path, {"bench": "sidecar", "results": [result(p50_us={"value": 3, "kind": "quoted"})]})
     assert replacement(quoted, Wanted()).kind == "quoted"
 

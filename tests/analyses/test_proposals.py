@@ -202,11 +202,15 @@ def test_a_measured_time_replaces_an_op(tmp_path: Path):
     ]
     (tmp_path / "bench.json").write_text(json.dumps({"bench": "sidecar", "results": results}))
     scale = one(tmp_path, 'scale = { device = 1, from = "bench.json", mode = "loop" }')
-    assert scale == Scale(Select(device=(1,)), to_us=Given(40, 39, 41, "measured"))
+    where = "measured on machine not told"
+    basis = f"bench.json: call, mode loop, rows 1: 40.00 us, {where}"
+    assert scale == Scale(Select(device=(1,)), to_us=Given(40, 39, 41, "measured", basis))
     ratio = one(tmp_path, 'scale = { device = 1, from = "bench.json", mode = "loop", against = "call" }')
-    assert ratio == Scale(Select(device=(1,)), factor=Given(0.5, 39 / 82, 41 / 78, "measured"))
+    basis = f"bench.json: call, mode loop, rows 1: 0.500 of mode call, {where}"
+    assert ratio == Scale(Select(device=(1,)), factor=Given(0.5, 39 / 82, 41 / 78, "measured", basis))
     added = one(tmp_path, 'add = { device = 1, from = "bench.json", mode = "call", rows = 1, result = "call" }')
-    assert added == Add(Select(device=(1,)), Given(80, 78, 82, "measured"))
+    basis = f"bench.json: call, mode call, rows 1: 80.00 us, {where}"
+    assert added == Add(Select(device=(1,)), Given(80, 78, 82, "measured", basis))
     with pytest.raises(
         InputError, match="2 results fit: choose one by result, mode and rows; there are call, mode call"
     ):

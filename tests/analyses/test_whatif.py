@@ -141,6 +141,11 @@ def test_warnings():
     assert "poor_replay" in [w["code"] for w in evaluate(odd, [], PLAIN).warnings]
 
 
+def test_a_figure_from_elsewhere_says_where_from():
+    half = Given(0.5, 0.5, 0.5, "measured", "bench.json: call")
+    assert answer(FORK, Scale(named("b"), factor=half), Scale(named("s"), factor=half)).notes == ("bench.json: call",)
+
+
 def test_several_edits_of_one_proposal():
     found = answer(FORK, Scale(named("b"), factor=exactly(0.5)), Remove(Select(name="^s$")))
     assert (found.edits, found.ops, found.alone.delta_ms.value) == (("scale", "remove"), 2, -1.5)
