@@ -9,8 +9,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from plotly.offline import get_plotlyjs
-
 from stepprof.profiler.report.whole_file import whole_file
 
 FOLDER = Path(__file__).parent
@@ -25,6 +23,8 @@ def write_report(path: Path, data: dict[str, Any]) -> None:
 
 def page(data: dict[str, Any]) -> str:
     """The page; figures and Plotly are packed, so that no text of a trace is ever markup."""
+    from plotly.offline import get_plotlyjs  # a third of a second that no other command should wait for
+
     figures = json.dumps(data, separators=(",", ":"), allow_nan=False).encode()
     parts = {
         "@TITLE@": html.escape(f"{data['source']}: where the step goes"),
