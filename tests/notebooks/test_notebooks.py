@@ -24,7 +24,9 @@ def test_a_notebook_runs_from_top_to_bottom(path: Path, tmp_path: Path, monkeypa
     monkeypatch.setenv("STEPPROF_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     notebook: Any = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": path.parent}}).execute()
+    NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": path.parent}}
+    ).execute()
     shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert any("application/vnd.plotly.v1+json" in output.get("data", {}) for output in shown), "no figure"
     assert [output for output in shown if output.get("name") == "stderr"] == []
