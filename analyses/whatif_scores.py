@@ -63,7 +63,7 @@ def append(path: Path, *scores: Score) -> None:
     def change(entries: list[Any]) -> list[Any]:
         read = [_score(path, number, entry) for number, entry in enumerate(entries, 1)]
         for score in scores:
-            if any(_same(old, score) and old.pending for old in read):
+            if pending_at(read, score.proposal, score.trace) is not None:
                 raise Refused(
                     f"{path}: a prediction of '{score.proposal}' from {score.trace} is on record and not measured yet: "
                     "score that one with --score."
@@ -73,23 +73,23 @@ def append(path: Path, *scores: Score) -> None:
     _rewrite(path, change)
 
 
-def fill(path: Path, score: Score, as_recorded: bool = False) -> Score:
+def fill(path: Path, score: Score) -> Score:
     """Write the measured figures into the entry that waits for them, and return it.
 
-    `score` is the same prediction, made again, with its measurement; Refused where it does not predict what
-    is on record (`as_recorded` takes the record's word instead), or where no entry waits.
+    `score` is the same prediction with its measurement; Refused where it does not predict what is on record,
+    or where no entry waits.
     """
     filled: list[Score] = []
 
     def change(entries: list[Any]) -> list[Any]:
-        at = pending_at([_score(path, number, entry) for number, entry in enumerate(entries, 1)], score)
+        read = [_score(path, number, entry) for number, entry in enumerate(entries, 1)]
+        at = pending_at(read, score.proposal, score.trace)
         if at is None:
             raise Refused(
                 f"{path}: no prediction of '{score.proposal}' from {score.trace} waits for its measurement: "
                 "make one with --predict-only."
             )
-        if not as_recorded:
-            _check_unchanged(path, entries[at], msgspec.to_builtins(score))
+        _check_unchanged(path, read[at], score)
         entries[at] = entries[at] | {key: msgspec.to_builtins(score)[key] for key in MEASUREMENT}
         filled.append(_score(path, at + 1, entries[at]))
         return entries
@@ -98,26 +98,20 @@ def fill(path: Path, score: Score, as_recorded: bool = False) -> Score:
     return filled[0]
 
 
-def pending_at(scores: list[Score], wanted: Score) -> int | None:
+def pending_at(scores: list[Score], proposal: str, trace: str) -> int | None:
     """The place of the entry that waits for this measurement."""
-    return next((i for i, old in enumerate(scores) if old.pending and _same(old, wanted)), None)
+    return next(
+        (i for i, old in enumerate(scores) if old.pending and (old.proposal, old.trace) == (proposal, trace)), None
+    )
 
 
-def _same(one: Score, other: Score) -> bool:
-    return (one.proposal, one.trace) == (other.proposal, other.trace)
-
-
-def _check_unchanged(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
+def _check_unchanged(path: Path, old: Score, new: Score) -> None:
     for key in PREDICTION:
-        if old[key] != new[key] and list(_numbers(old[key])) != list(_numbers(new[key])):
+        if getattr(old, key) != getattr(new, key):
             raise Refused(
-                f"{path}: '{new['proposal']}' was predicted with {key} {old[key]}, now it would be {new[key]}; "
-                "what was predicted is not changed: --as-recorded scores it as it stands."
+                f"{path}: '{new.proposal}' was predicted with {key} {getattr(old, key)}, now it would be "
+                f"{getattr(new, key)}; what was predicted is not changed: score it without the proposals file."
             )
-
-
-def _numbers(value: Any) -> Generator[float]:
-    yield from (float(x) for x in (value if isinstance(value, list | tuple) else [value]) if x is not None)
 
 
 def _entries(path: Path) -> list[Any]:

@@ -9,6 +9,7 @@ from stepprof.analyses.short_names import short_name
 from stepprof.analyses.suggest import Suggested, Suggestion
 from stepprof.profiler.report.terminal import clean
 
+
 def show_suggestions(out: Console, found: Suggested) -> None:
     """One block a chain; the change is modelled."""
     if not found.rows:
@@ -25,7 +26,9 @@ def _row(out: Console, row: Suggestion) -> None:
     delta, chain = row.answer.alone.delta_ms, row.chain
     assert delta.value is not None and delta.low is not None and delta.high is not None
     change = f"{1000 * delta.value:+.1f}  ({1000 * delta.low:+.1f} … {1000 * delta.high:+.1f})"
-    out.print(Text(f"{change:<34}{len(chain.at):7}{chain.saved_ops:9}{100 * chain.critical_share:7.0f} %"), style="bold")
+    out.print(
+        Text(f"{change:<34}{len(chain.at):7}{chain.saved_ops:9}{100 * chain.critical_share:7.0f} %"), style="bold"
+    )
     out.print(Text(f"  {clean(row.proposal.name)}{_layers(chain.layers)}"))
     for name, kind in zip(chain.names, chain.kinds, strict=True):
         out.print(Text(f"    {clean(short_name(name)):50} {kind}"))
