@@ -81,7 +81,7 @@ def drafted(graph: StepGraph, edit: Draft, assume: Assumptions) -> tuple[StepGra
     if row is not None and assume.k is not None:
         return graph, none, (edit.k - assume.k) * 1e6 * assume.of(row), ()
     numbers = [int(match[1]) if (match := DRAFT.search(path)) else UNKNOWN for path in paths(graph.nodes)]
-    later = np.array(numbers) >= edit.k
+    later = np.array(numbers) > edit.k  # draft/j makes the j-th token
     if not later.any():
         raise UsageError("the cost of a draft row is not known: give row_ms, or facts of steps with different k.")
     return (

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from stepprof.analyses.bench_file import Wanted, replacement
+from stepprof.analyses.model_edits import SIDECAR
 from stepprof.analyses.proposal_lines import Place
 from stepprof.analyses.proposal_model import (
     Add,
@@ -150,7 +151,8 @@ def _place(place: Place, table: Mapping[str, Any]) -> PlaceExperts:
     share = found.get("fraction")
     if share is not None and share.high > 1:
         raise place.fault("fraction", "must be from 0 to 1")
-    return PlaceExperts(found["select"], share, found.get("layers", ()), found.get("main_us"))
+    where = SIDECAR if found["select"].empty else found["select"]
+    return PlaceExperts(where, share, found.get("layers", ()), found.get("main_us"))
 
 
 def _draft(place: Place, table: Mapping[str, Any]) -> Draft:

@@ -19,7 +19,7 @@ from stepprof.analyses.added_ops import in_parts, with_ops
 from stepprof.analyses.assumptions import Assumptions
 from stepprof.analyses.fusion import fused
 from stepprof.analyses.graph_edits import without_nodes
-from stepprof.analyses.model_edits import SIDECAR, drafted, placed, shared
+from stepprof.analyses.model_edits import drafted, placed, shared
 from stepprof.analyses.op_runs import NONE, chains, runs
 from stepprof.analyses.op_selection import matching
 from stepprof.analyses.ops import Bools, Ints
@@ -186,7 +186,7 @@ def _share(graph: StepGraph, edit: Share, assume: Assumptions) -> Done:
 
 
 def _place(graph: StepGraph, edit: Place, assume: Assumptions) -> Done:
-    which = matching(graph.nodes, SIDECAR if edit.select.empty else edit.select)
+    which = matching(graph.nodes, edit.select)
     made, notes = placed(graph, which, edit, assume) if which.any() else (graph, ())
     return Done(made, which, notes)
 

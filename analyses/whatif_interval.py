@@ -16,7 +16,7 @@ import numpy as np
 from stepprof.analyses.assumptions import Assumptions
 from stepprof.analyses.clustered_shares import t_quantile
 from stepprof.analyses.ops import Ints
-from stepprof.analyses.proposal_model import Edit, Fuse, Given, Proposal, Scale, Split
+from stepprof.analyses.proposal_model import Draft, Edit, Fuse, Given, Proposal, Scale, Split
 from stepprof.analyses.replay import HeldOutError, replay, steps_of, wall_of
 from stepprof.analyses.speculation_result import Figure
 from stepprof.analyses.step_graph import StepGraph
@@ -50,6 +50,8 @@ def _uses(edit: Edit, source: str, assume: Assumptions) -> bool:
     if source == "bandwidth":
         return (isinstance(edit, Scale) and edit.floor) or (isinstance(edit, Fuse) and bool(assume.costs))
     values = [getattr(edit, field.name) for field in fields(edit)]
+    if isinstance(edit, Draft) and edit.row_ms is None:
+        values.append(assume.row_ms)
     return any(isinstance(value, Given) and value.low < value.high for value in values)
 
 
@@ -62,9 +64,11 @@ def _sample(graph: StepGraph) -> StepGraph:
 
 
 def _mean_wall(graph: StepGraph, proposal: Proposal, assume: Assumptions) -> float:
+    extra = 0.0
     for edit in proposal.edits:
-        graph = apply(graph, edit, assume).graph
-    return float(wall_of(replay(graph)).mean())
+        done = apply(graph, edit, assume)
+        graph, extra = done.graph, extra + done.extra_ns
+    return float(wall_of(replay(graph)).mean()) + extra
 
 
 def _spread(change: Ints) -> float:
