@@ -51,10 +51,14 @@ def _conditions(select: Select) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """A TOML string: literal where it can be, so that patterns stay readable."""
+    """A TOML string: literal where it can be, so that patterns stay readable; else with escapes for what drives terminals."""
     if "'" not in text and text.isprintable():
         return f"'{text}'"
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "".join(c if c.isprintable() else _escape(c) for c in json.dumps(text, ensure_ascii=False))
+
+
+def _escape(c: str) -> str:
+    return f"\\u{ord(c):04x}" if ord(c) <= 0xFFFF else f"\\U{ord(c):08x}"
 
 
 def _line(text: str) -> str:

@@ -71,16 +71,16 @@ def track_record(path: Path) -> str:
 
 def sentence(record: Record) -> str:
     """How often, how near, against what."""
-    waiting = f" {record.pending} await their measurement." if record.pending else ""
+    waiting = f"; {record.pending} not measured yet" if record.pending else ""
     if not record.rows:
-        return f"Track record: no prediction has been scored yet (stepprof whatif --score).{waiting}"
+        return f"Track record: no prediction has been scored (stepprof whatif --score){waiting}."
     count, told = len(record.rows), record.told
-    near = f"step off by {100 * (record.step_error or 0):.1f} % in the median"
+    near = f"step off by {100 * (record.step_error or 0):.1f} % (median)"
     right = f"saving right in {sum(row.saving_right for row in record.rows)} of {count}"
-    sign = f"sign in {sum(bool(row.sign_right) for row in told)} of {len(told)} above the noise floor"
     inside = f"interval held in {sum(row.covered for row in record.rows)} of {count}"
+    sign = f"above the noise floor sign right in {sum(bool(row.sign_right) for row in told)} of {len(told)}"
     beats = f"closer than both simple guesses in {sum(row.beats_both for row in told)} of {len(told)}"
-    return f"Track record of {count} scored: {near}, {right}, {sign}, {inside}, {beats}.{waiting}"
+    return f"Track record: {count} scored, {near}, {right}, {inside}; {sign}, {beats}{waiting}."
 
 
 def _judged(score: Score) -> Judged:

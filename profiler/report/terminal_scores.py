@@ -24,8 +24,8 @@ def show_scores(out: Console, path: Path, record: Record, waiting: list[Score]) 
         _row(out, row)
     for score in waiting:
         out.print(Text(f"{_name(score)}{_predicted(score)}{'waits':>9}"))
-    out.print("error: of the predicted step; none, sum: of the guesses that nothing changes and that all")
-    out.print("work taken away is saved. Predictions are modelled, the rest is measured.")
+    out.print("error: of the predicted step; none: if nothing changed; sum: if all work that is")
+    out.print("taken away were saved. Predictions are modelled, the rest is measured.")
     out.print(Text(textwrap.fill(sentence(record), WIDTH)), style="bold")
 
 
@@ -53,7 +53,7 @@ def faults(row: Judged) -> list[str]:
         return ["one control launch gives no noise floor: neither right nor wrong"]
     if not row.above_floor:
         return ["the measured change is within the noise floor"] + (
-            [] if row.saving_right else ["but a larger one was predicted"]
+            [] if row.saving_right else ["but a larger change was predicted"]
         )
     made = [
         (row.sign_right is False, "sign wrong"),

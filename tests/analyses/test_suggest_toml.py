@@ -41,6 +41,7 @@ def test_nothing_to_suggest_is_a_file_without_proposals():
     assert tomllib.loads(suggestions_toml(Suggested([], None))) == {}
 
 
-@pytest.mark.parametrize("text", ["plain", "it's", HOSTILE, "\x00\x1f", "😀\u2028", "a\\.b$"])
+@pytest.mark.parametrize("text", ["plain", "it's", HOSTILE, "\x00\x1f", "😀\u2028", "\U000e0001", "a\\.b$"])
 def test_any_text_comes_back(text: str):
     assert tomllib.loads(f"x = {quoted(text)}") == {"x": text}
+    assert quoted(text).isprintable()

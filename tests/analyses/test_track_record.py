@@ -45,11 +45,10 @@ def test_a_saving_is_right_within_a_quarter_or_the_noise(
 
 def test_the_record_in_one_line(tmp_path: Path):
     path = tmp_path / "scores.json"
-    assert track_record(path) == "Track record: no prediction has been scored yet (stepprof whatif --score)."
+    assert track_record(path) == "Track record: no prediction has been scored (stepprof whatif --score)."
     append(path, measured(), measured(measured_step_ms=8.3, measured_saving_ms=-0.3), score("waits"))
     assert track_record(path) == (
-        "Track record of 2 scored: step off by 5.5 % in the median, saving right in 1 of 2, "
-        "sign in 1 of 2 above the noise floor, interval held in 1 of 2, "
-        "closer than both simple guesses in 1 of 2. 1 await their measurement."
+        "Track record: 2 scored, step off by 5.5 % (median), saving right in 1 of 2, interval held in 1 of 2; "
+        "above the noise floor sign right in 1 of 2, closer than both simple guesses in 1 of 2; 1 not measured yet."
     )
     assert "\n" not in sentence(record_of([measured()]))
