@@ -87,9 +87,12 @@ def _remove(place: Place, table: Mapping[str, Any]) -> Remove:
 
 
 def _scale(place: Place, table: Mapping[str, Any]) -> Scale:
-    own = {"factor": FACTOR, "to_us": US, "to": word("floor"), "bandwidth_gb_s": SPEED, **BENCH}
+    own = {"factor": FACTOR, "to_us": US, "to": word("floor"), "bytes": SPEED, "bandwidth_gb_s": SPEED, **BENCH}
     found = _read(place, table, own)
     _one_of(place, found, ("factor", "to_us", "to", "from"))
+    for key in ("bytes", "bandwidth_gb_s"):
+        if key in found and "to" not in found:
+            raise place.fault(key, 'belongs to to = "floor": add it')
     measured = _measured(place, found)
     ratio = measured if "against" in found else None
     return Scale(
@@ -97,6 +100,7 @@ def _scale(place: Place, table: Mapping[str, Any]) -> Scale:
         factor=found.get("factor") or ratio,
         to_us=found.get("to_us") or (None if ratio else measured),
         floor="to" in found,
+        traffic_bytes=found.get("bytes"),
         bandwidth_gb_s=found.get("bandwidth_gb_s"),
     )
 

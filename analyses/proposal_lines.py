@@ -49,13 +49,24 @@ class Place:
         end = heads[self.number] if self.number < len(heads) else len(self.text)
         at = heads[self.number - 1]
         if self.edit:
-            at = self._found(rf"(?:^|[\s.\[]){self.edit}[ \t]*(?:=|\]\]?)", at, end, self.nth)
+            at, written = self._found(rf"(?:^|[\s.\[]){self.edit}[ \t]*(?:=|\]\]?)", at, end, self.nth)
+            at = self._in_list(at, end) if written <= self.nth else at
         for name in (self.table, key):
             if name:
-                at = self._found(rf"(?:^|[\s,{{\[\"'.]){re.escape(name)}[\"']?[ \t]*(?:=|\])", at, end, 0)
+                at = self._found(rf"(?:^|[\s,{{\[\"'.]){re.escape(name)}[\"']?[ \t]*(?:=|\])", at, end, 0)[0]
         return f", line {self.text.count(chr(10), 0, at) + 1}"
 
-    def _found(self, pattern: str, start: int, end: int, nth: int) -> int:
-        """Where the n-th match ends, else the last one; `start` where there is none."""
+    def _found(self, pattern: str, start: int, end: int, nth: int) -> tuple[int, int]:
+        """Where the n-th match ends, else the last one, `start` where there is none; how many there are."""
         ends = [found.end() for found in re.finditer(pattern, self.text[start:end], re.MULTILINE)]
-        return start + ends[min(nth, len(ends) - 1)] if ends else start
+        return (start + ends[min(nth, len(ends) - 1)] if ends else start), len(ends)
+
+    def _in_list(self, start: int, end: int) -> int:
+        """Start of the n-th inline table behind `edit = [`."""
+        depth, seen = 0, -1
+        for found in re.finditer(r""""(?:\\.|[^"\\])*"|'[^']*'|[{}]""", self.text[start:end]):
+            seen += found[0] == "{" and depth == 0
+            depth += (found[0] == "{") - (found[0] == "}")
+            if seen == self.nth:
+                return start + found.start()
+        return start

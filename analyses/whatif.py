@@ -25,8 +25,8 @@ from stepprof.analyses.speculation_result import Figure, Lane
 from stepprof.analyses.step_graph import StepGraph
 from stepprof.analyses.whatif_edits import Done, apply
 from stepprof.analyses.whatif_effects import Base, effect, table, targets, today_rate
-from stepprof.analyses.whatif_interval import doubt_of, interval
-from stepprof.analyses.whatif_result import Answer, WhatIf
+from stepprof.analyses.whatif_interval import Reals, doubt_of, interval, joined
+from stepprof.analyses.whatif_result import Answer, Doubt, WhatIf
 from stepprof.profiler.errors import InputError, UsageError
 
 INFLATED = 1.05  # tracing made the step longer than this: a warning
@@ -58,7 +58,7 @@ class Edited:
     extra_ns: float = 0.0  # on top of the replay
     k: int | None = None  # drafts of a step, where the proposal changes them
 
-    def wall(self) -> np.ndarray:
+    def wall(self) -> Reals:
         """Replayed length of each step, [steps] ns."""
         return wall_of(replay(self.graph)) + self.extra_ns
 
@@ -119,7 +119,8 @@ class _Evaluation:
         self.error = held_out_error(graph)
         period = settings.period_ms
         self.base = Base(float(np.median(graph.wall)) / 1e6, period, settings.kept)
-        self.so_far, self.so_far_ns, self.extra_ns = graph, 0.0, 0.0
+        self.so_far, self.so_far_wall, self.extra_ns = graph, self.wall.astype(np.float64), 0.0
+        self.doubts: list[Doubt] = []  # of the sequence
         self.kept: Figure | None = None  # where the sequence has changed it
 
     def answer(self, proposal: Proposal) -> Answer:
@@ -131,7 +132,7 @@ class _Evaluation:
         delta, kept = interval(float(change.mean()) / 1e6, doubt), self._kept(alone.k)
         assert delta.value is not None and delta.low is not None and delta.high is not None
         removed = float((work_ns(self.graph) - work_ns(alone.graph)).mean()) / 1e6
-        more, whole = self._behind(proposal, alone)
+        more, whole = self._behind(proposal, alone, doubt)
         return Answer(
             name=proposal.name,
             edits=tuple(type(edit).__name__.lower() for edit in proposal.edits),
@@ -140,7 +141,7 @@ class _Evaluation:
             removed_work_ms=Figure(removed, "modelled"),
             hidden_ms=Figure(max(0.0, removed + min(delta.value, 0.0)), "modelled"),
             alone=effect(self.base, delta, kept=kept),
-            in_sequence=effect(self.base, interval(more, doubt), interval(whole, doubt), self.kept),
+            in_sequence=effect(self.base, more, whole, self.kept),
             doubt=doubt,
             human_estimate_ms=None if proposal.predicted_ms is None else Figure(proposal.predicted_ms, "quoted"),
             gate=None if gate is None else str(gate),
@@ -151,18 +152,20 @@ class _Evaluation:
             notes=alone.notes,
         )
 
-    def _behind(self, proposal: Proposal, alone: Edited) -> tuple[float, float]:
-        """Change by this proposal on top of those before it, and of all so far, ms."""
-        if self.so_far is self.graph:
-            then = alone
-        else:
-            then = edited(self.so_far, proposal, self.settings.assume, must_match=False)
-        before = self.so_far_ns
-        self.so_far, self.extra_ns = then.graph, self.extra_ns + then.extra_ns
-        self.kept = self._kept(then.k) or self.kept
-        replayed = float((alone.wall() if then is alone else then.wall()).mean()) - then.extra_ns
-        self.so_far_ns = replayed + self.extra_ns - float(self.wall.mean())
-        return (self.so_far_ns - before) / 1e6, self.so_far_ns / 1e6
+    def _behind(self, proposal: Proposal, alone: Edited, doubt: Doubt) -> tuple[Figure, Figure]:
+        """Change by this proposal on top of those before it, and of all so far."""
+        before, was = self.so_far, self.so_far_wall
+        if before is not self.graph:
+            alone = edited(before, proposal, self.settings.assume, must_match=False)
+        self.so_far, self.extra_ns = alone.graph, self.extra_ns + alone.extra_ns
+        self.so_far_wall = wall_of(replay(self.so_far)) + self.extra_ns
+        self.kept = self._kept(alone.k) or self.kept
+        more, whole = self.so_far_wall - was, self.so_far_wall - self.wall
+        if before is not self.graph:
+            doubt = doubt_of(before, proposal, self.settings.assume, more, self.error, self.base.step_ms)
+        self.doubts.append(doubt)
+        together = joined(self.doubts, whole)
+        return interval(float(more.mean()) / 1e6, doubt), interval(float(whole.mean()) / 1e6, together)
 
     def _kept(self, k: int | None) -> Figure | None:
         """Kept tokens with another k, where acceptance is known."""

@@ -91,20 +91,27 @@ def _to_floor(
     graph: StepGraph, which: Bools, edit: Scale, assume: Assumptions, duration: np.ndarray
 ) -> tuple[str, ...]:
     """Shorten the known ops in `duration` to bytes over bandwidth."""
-    read, written, known = assume.traffic(graph.nodes)
+    moved, known = _bytes(graph, edit, assume)
     some = which & known
     if which.any() and not some.any():
         raise UsageError(
-            "no traffic of these ops is on record, so there is no roofline: import the run with --costs, "
-            "or give factor or to_us."
+            "no traffic of these ops is on record, so there is no roofline: import the run with --costs, or give bytes."
         )
     rate = {card: assume.bandwidth(card, edit.bandwidth_gb_s) for card in np.unique(graph.nodes.device[some]).tolist()}
     for card, speed in rate.items():
         mine = some & (graph.nodes.device == card)
-        floor = np.rint((read + written)[mine] / speed).astype(np.int64)
+        floor = np.rint(moved[mine] / speed).astype(np.int64)
         duration[mine] = np.minimum(duration[mine], floor[:, None])
     lost = int(np.sum(which & ~known))
     return (f"{lost} of {int(np.sum(which))} ops have no traffic on record and keep their time",) if lost else ()
+
+
+def _bytes(graph: StepGraph, edit: Scale, assume: Assumptions) -> tuple[Ints, Bools]:
+    """Bytes that each op moves, and where that is known."""
+    if edit.traffic_bytes is not None:
+        return np.full(len(graph), round(assume.of(edit.traffic_bytes))), np.ones(len(graph), bool)
+    read, written, known = assume.traffic(graph.nodes)
+    return read + written, known
 
 
 def _fuse(graph: StepGraph, edit: Fuse, assume: Assumptions) -> Done:

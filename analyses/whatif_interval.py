@@ -9,7 +9,11 @@ the mean over steps add up in quadrature. No interval is narrower than the held-
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import fields, replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -23,13 +27,20 @@ from stepprof.analyses.step_graph import StepGraph
 from stepprof.analyses.whatif_edits import apply
 from stepprof.analyses.whatif_result import Doubt
 
+Reals = np.ndarray[tuple[int], np.dtype[np.floating[Any]]]
+
 SAMPLE = 16  # steps on which bounds are replayed, spread over the run
 TWO_SIDED = 0.975
 SOURCES = ("node_cost", "bandwidth", "given")
 
 
 def doubt_of(
-    graph: StepGraph, proposal: Proposal, assume: Assumptions, change: Ints, error: HeldOutError, today_ms: float
+    graph: StepGraph,
+    proposal: Proposal,
+    assume: Assumptions,
+    change: Ints | Reals,
+    error: HeldOutError,
+    today_ms: float,
 ) -> Doubt:
     """What the interval of a change [steps] ns is made of."""
     found = {source: (0.0, 0.0) for source in SOURCES}
@@ -71,12 +82,30 @@ def _mean_wall(graph: StepGraph, proposal: Proposal, assume: Assumptions) -> flo
     return float(wall_of(replay(graph)).mean()) + extra
 
 
-def _spread(change: Ints) -> float:
+def _spread(change: Ints | Reals) -> float:
     """Half of the 95 % t interval of the mean over steps, ms."""
     count = len(change)
     if count < 2:
         return 0.0
-    return t_quantile(TWO_SIDED, count - 1) * float(change.std(ddof=1)) / count**0.5 / 1e6
+    return _quantile(count - 1) * float(change.std(ddof=1)) / count**0.5 / 1e6
+
+
+@cache
+def _quantile(df: int) -> float:
+    return t_quantile(TWO_SIDED, df)
+
+
+def joined(doubts: Sequence[Doubt], change: Ints | Reals) -> Doubt:
+    """Doubt of several proposals together, their change [steps] ns.
+
+    One node cost and one bandwidth stand behind all of them, so these add up; given figures are apart.
+    """
+
+    def sides(key: str) -> tuple[float, float]:
+        low, high = zip(*(getattr(doubt, key) for doubt in doubts), strict=True)
+        return (math.hypot(*low), math.hypot(*high)) if key == "given" else (sum(low), sum(high))
+
+    return Doubt(**{key: sides(key) for key in SOURCES}, steps=_spread(change), replay=doubts[-1].replay)
 
 
 def interval(delta_ms: float, doubt: Doubt) -> Figure:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from rich.console import Console
 from rich.text import Text
 
 from stepprof.analyses.speculation_result import Figure
 from stepprof.analyses.whatif_result import Answer, Effect, WhatIf
-from stepprof.profiler.report.terminal import clean, show_warnings
+from stepprof.profiler.report.terminal import WIDTH, clean, show_warnings
 
 COLOURS = {"met": "green", "not met": "red", "open": "yellow"}
 
@@ -37,11 +39,11 @@ def _head(out: Console, result: WhatIf) -> None:
         "where it was not fitted"
     )
     value, low, high = (x / 1000 for x in (cost.cost.value, cost.cost.low, cost.cost.high))
-    out.print(f"node cost    {value:.2f} us ({low:.2f} … {high:.2f}), {cost.figure}: {clean(cost.basis)}")
+    _wrapped(out, "node cost    ", f"{value:.2f} us ({low:.2f} … {high:.2f}), {cost.figure}: {clean(cost.basis)}")
 
 
 def _answer(out: Console, result: WhatIf, answer: Answer) -> None:
-    what = f"{', '.join(answer.edits)}; {answer.ops:,} ops of {answer.work_ms.value:.3f} ms"
+    what = f"{', '.join(dict.fromkeys(answer.edits))}; {answer.ops:,} ops of {answer.work_ms.value:.3f} ms"
     out.print(Text(f"{clean(answer.name)}  [{what}]"), style="bold")
     out.print(f"  alone    {_effect(answer.alone, result)}")
     if len(result.proposals) > 1:
@@ -58,7 +60,13 @@ def _answer(out: Console, result: WhatIf, answer: Answer) -> None:
     if answer.kept is not None:
         out.print(f"  kept     {_bounds(answer.kept, 3)} tokens a step, modelled")
     for note in answer.notes:
-        out.print(Text(f"  note     {clean(note)}"))
+        _wrapped(out, "  note     ", clean(note))
+
+
+def _wrapped(out: Console, head: str, text: str) -> None:
+    """A text under a head, broken at the width of the answer."""
+    lines = textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+    out.print(Text("\n".join(lines)))
 
 
 def _effect(effect: Effect, result: WhatIf) -> str:
