@@ -1,3 +1,5 @@
+"""Suggested fusions: what the replay says each saves, by that order."""
+
 from __future__ import annotations
 
 import pytest

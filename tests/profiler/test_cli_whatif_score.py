@@ -94,6 +94,14 @@ def test_before_and_after_alone_are_one_launch_an_arm(folder, run):
     assert (found["measured_saving_ms"], found["noise_floor_ms"]) == (0.0, None)
 
 
+def test_predictions_for_a_person_say_which_step_they_start_from(folder, run):
+    traced = run("whatif", "before.duckdb", "p.toml", "--predict-only", "--proposal", "no norms").stdout
+    assert traced.startswith("step today 1.9560 ms, from the trace as traced")
+    assert max(map(len, traced.splitlines())) <= 80
+    untraced = ("whatif", "before.duckdb", "p.toml", "--predict-only", "--proposal", "shorter lm_head", *CONTROLS)
+    assert run(*untraced).stdout.startswith("step today 2.0000 ms, from launches of --control")
+
+
 def test_suggestions_are_taken_back(folder, run):
     found = answer(run("whatif", "before.duckdb", "--suggest", "--most", 2, "-o", "s.toml", "--json"))
     assert (folder / "s.toml").read_text() == found["toml"]
