@@ -14,6 +14,7 @@ import numpy as np
 
 from stepprof.analyses.dependencies import Dependencies, dependencies
 from stepprof.analyses.gaps import Gaps, classify
+from stepprof.analyses.inflation import TracingInflation, tracing_inflation
 from stepprof.analyses.labels import Labels, op_labels
 from stepprof.analyses.lost_launches import flag_lost_launches
 from stepprof.analyses.markers import load_ranges, marker_names
@@ -54,8 +55,13 @@ class Attribution:
     gaps: Gaps
     waits: Bools  # spin-wait ops
     source: str  # name of the trace, for sentences
-    tracing_inflation: float | None
+    inflation: TracingInflation | None
     warnings: list[dict[str, Any]]
+
+    @property
+    def tracing_inflation(self) -> float | None:
+        """Traced over untraced step time, where a control run is on record."""
+        return None if self.inflation is None else self.inflation.ratio
 
     def exposed(self) -> Ints:
         """Exposed time of each op, ns; spin-waits and other steps' ops have none."""
@@ -84,9 +90,8 @@ def attribute(store: Store, question: Question | None = None, use_edges: bool = 
     waits = roles.kind == KINDS.index("wait")
     gaps, work = classify(store, ops, deps, path, steps, waits)
     warnings = store.warnings() + resident_warnings(store, ops.residents) + steps.warnings + _doubts(deps)
-    return Attribution(
-        ops, steps, labels, roles, deps, path, work, gaps, waits, _source(store), _inflation(store), warnings
-    )
+    inflation = tracing_inflation(store)
+    return Attribution(ops, steps, labels, roles, deps, path, work, gaps, waits, _source(store), inflation, warnings)
 
 
 def no_steps(store: Store, tried: list[str]) -> str:
@@ -103,9 +108,3 @@ def _doubts(deps: Dependencies) -> list[dict[str, Any]]:
         return []
     text = f"{deps.contradicted} recorded graph edges are contradicted by the times of their ops and were not followed."
     return [{"code": "edge_contradicted", "count": deps.contradicted, "text": text}]
-
-
-def _inflation(store: Store) -> float | None:
-    """Traced over untraced step time, where a control run is on record."""
-    value = store.value("SELECT value FROM manifest WHERE key = 'tracing_inflation'")
-    return None if value is None else float(value)

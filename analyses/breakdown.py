@@ -69,7 +69,7 @@ def breakdown(found: Attribution, by: By = "role", chosen: Sequence[int] | None 
         low_confidence_share=_share(picked, found.roles.confidence == CONFIDENCES.index("low")),
         labelled_share=float(np.sum(found.labels.of_op[picked.ops] != UNKNOWN)) / max(len(picked.ops), 1),
         mismatches=mismatches(found, picked.ops, picked.end - picked.start),
-        tracing_inflation=found.tracing_inflation,
+        inflation=found.inflation,
         method=found.steps.method,
         confidence=found.steps.confidence,
         warnings=found.warnings + _left_out(found, picked.chosen),

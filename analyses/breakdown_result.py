@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.mismatches import Mismatch
 
 By = Literal["role", "kind", "layer", "phase", "kernel", "label", "device"]
@@ -79,7 +80,12 @@ class Breakdown:
     low_confidence_share: float
     labelled_share: float
     mismatches: list[Mismatch]
-    tracing_inflation: float | None
+    inflation: TracingInflation | None  # printed as tracing_inflation and three keys beside it
     method: str
     confidence: float
     warnings: list[dict[str, Any]]
+
+    @property
+    def tracing_inflation(self) -> float | None:
+        """Traced over untraced step time, where a control run is on record."""
+        return None if self.inflation is None else self.inflation.ratio

@@ -34,14 +34,14 @@ def union_length(group: Ints, start: Ints, end: Ints, groups: int) -> Ints:
     order = np.lexsort((start, group))
     group, start, end = group[order], start[order], end[order]
     new = np.concatenate([[True], group[1:] != group[:-1]])
-    reach = _running_max_before(end, new)
+    reach = reach_before(end, new)
     gain = np.maximum(end - np.maximum(start, reach), 0)
     total = np.zeros(groups, dtype=np.int64)
     np.add.at(total, group, gain)
     return total
 
 
-def _running_max_before(end: Ints, new: np.ndarray) -> Ints:
+def reach_before(end: Ints, new: np.ndarray) -> Ints:
     """For each entry the largest end before it in its group; the smallest int for the first."""
     low = np.iinfo(np.int64).min
     base = int(end.min())

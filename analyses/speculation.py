@@ -47,6 +47,7 @@ def speculate(ask: Ask, given: Given, records: Records | None = None, step: Figu
     row_ms = None if row is None else row.value
     found = [_with_forecasts(lane, ask, row_ms) for lane in lanes(given, records, step)]
     first = found[0]
+    inflation = None if records is None else records.inflation
     return Speculation(
         source="given figures" if records is None else records.source,
         lanes=tuple(found),
@@ -57,7 +58,8 @@ def speculate(ask: Ask, given: Given, records: Records | None = None, step: Figu
         table=tuple(_rate(first, ms) for ms in ask.table_ms or _lines(first)),
         targets=tuple(Rate(rates.step_for(value(first.kept), rate), rate) for rate in ask.rates),
         left_out={} if records is None else records.left_out,
-        tracing_inflation=None if records is None else records.tracing_inflation,
+        tracing_inflation=inflation and inflation.ratio,
+        tracing_inflation_interval=inflation and inflation.interval,
         warnings=tuple(_warnings(found, ask, records)),
     )
 
@@ -84,7 +86,7 @@ def _lines(lane: Lane) -> list[float]:
 
 
 def _warnings(found: Sequence[Lane], ask: Ask, records: Records | None) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = []
+    made = [] if records is None else list(records.warnings)
 
     def warn(code: str, count: int, text: str) -> None:
         made.append({"code": code, "count": count, "text": text})

@@ -101,4 +101,5 @@ class Speculation:
     targets: tuple[Rate, ...]
     left_out: dict[str, int]
     tracing_inflation: float | None
+    tracing_inflation_interval: tuple[float, float] | None
     warnings: tuple[dict[str, Any], ...]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from stepprof.analyses.attribution import Question, no_steps
+from stepprof.analyses.inflation import TracingInflation, time_warnings, tracing_inflation
 from stepprof.analyses.lost_launches import flag_lost_launches
 from stepprof.analyses.markers import load_ranges
 from stepprof.analyses.ops import UNKNOWN, Ints, load_ops
@@ -43,8 +44,9 @@ class Records:
     period_ns: Ints | None  # None where the source holds no times
     classes: list[str]
     left_out: dict[str, int] = field(default_factory=dict[str, int])  # reason -> steps
-    tracing_inflation: float | None = None
+    inflation: TracingInflation | None = None
     kept_kind: Kind = "measured"
+    warnings: tuple[dict[str, Any], ...] = ()  # of the run, about its times
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -53,9 +55,8 @@ class Records:
         """The steps of a mask or an index."""
         period = None if self.period_ns is None else self.period_ns[chosen]
         columns = (self.drafted[chosen], self.kept[chosen], self.batch[chosen], self.class_[chosen])
-        return Records(
-            self.source, *columns, period, self.classes, self.left_out, self.tracing_inflation, self.kept_kind
-        )
+        about = (self.classes, self.left_out, self.inflation, self.kept_kind, self.warnings)
+        return Records(self.source, *columns, period, *about)
 
 
 def traced_records(store: Store, question: Question) -> Records:
@@ -82,12 +83,8 @@ def traced_records(store: Store, question: Question) -> Records:
             left_out[reason] += 1
     if not rows:
         raise Refused(f"{source}: none of its {len(facts)} facts fits a step ({said(left_out)}): see stepprof steps.")
-    return records_of(source, rows, dict(left_out), _inflation(store), _kept_kind(store))
-
-
-def _inflation(store: Store) -> float | None:
-    value = store.value("SELECT value FROM manifest WHERE key = 'tracing_inflation'")
-    return None if value is None else float(value)
+    inflation, doubts = tracing_inflation(store), time_warnings(store)
+    return records_of(source, rows, dict(left_out), inflation, _kept_kind(store), doubts)
 
 
 def _kept_kind(store: Store) -> Kind:
@@ -114,8 +111,9 @@ def records_of(
     source: str,
     rows: Sequence[tuple[int, int, int, str | None, int]],
     left_out: dict[str, int],
-    inflation: float | None = None,
+    inflation: TracingInflation | None = None,
     kept_kind: Kind = "measured",
+    warnings: Sequence[dict[str, Any]] = (),
 ) -> Records:
     """Rows (drafted, kept, batch, class, period in ns or UNKNOWN) as arrays; times only where every row has one."""
     names = sorted({name for *_, name, _ in rows if name is not None})
@@ -124,7 +122,7 @@ def records_of(
     class_ = np.array([UNKNOWN if row[3] is None else code[row[3]] for row in rows], dtype=np.int64)
     period = np.array([row[4] for row in rows], dtype=np.int64)
     timed = period if len(rows) and (period != UNKNOWN).all() else None
-    return Records(source, drafted, kept, batch, class_, timed, names, left_out, inflation, kept_kind)
+    return Records(source, drafted, kept, batch, class_, timed, names, left_out, inflation, kept_kind, tuple(warnings))
 
 
 def step_periods(store: Store, question: Question) -> dict[int, int]:

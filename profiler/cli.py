@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from stepprof.profiler.capture import command as recording
+from stepprof.profiler.capture.options import spelled
 from stepprof.profiler.commands import (
     breakdown,
     capture,
@@ -23,6 +23,7 @@ from stepprof.profiler.commands import (
     load,
     model,
     outputs,
+    placement,
     report,
     speculation,
     traces,
@@ -48,6 +49,7 @@ groups = (
     breakdown,
     compare,
     gate,
+    placement,
     report,
     export,
     whatif,
@@ -67,7 +69,7 @@ def main() -> None:
     """Run the command line; every fault a user can meet ends in one sentence."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` blocks clean up
     try:
-        app(args=whatif.spelled(compare.spelled(outputs.spelled(recording.spelled(sys.argv[1:])))))
+        app(args=whatif.spelled(compare.spelled(outputs.spelled(spelled(sys.argv[1:])))))
     except StepprofError as fault:
         sys.stderr.write(f"stepprof: {terminal.clean(str(fault))}\n")
         sys.exit(fault.exit_code)

@@ -144,7 +144,9 @@ COMMENT ON COLUMN event_wait.event IS 'Event waited for.';
 COMMENT ON COLUMN event_wait.sync_id IS 'Ties the wait to its record, where the source has it.';
 COMMENT ON COLUMN event_wait.correlation IS 'The waiting API call.';
 
-CREATE TABLE step_fact (step BIGINT NOT NULL, drafted INTEGER, kept INTEGER, batch INTEGER, class VARCHAR, context_length BIGINT);
+CREATE TABLE step_fact (
+    step BIGINT NOT NULL, drafted INTEGER, kept INTEGER, batch INTEGER, class VARCHAR, context_length BIGINT, gpu_ns BIGINT
+);
 COMMENT ON TABLE step_fact IS 'What a step did that no mark can say, told by the server (import --facts).';
 COMMENT ON COLUMN step_fact.step IS 'Number of the step as in its mark step/<n>.';
 COMMENT ON COLUMN step_fact.drafted IS 'Draft tokens proposed.';
@@ -152,6 +154,7 @@ COMMENT ON COLUMN step_fact.kept IS 'Tokens kept, the bonus token included.';
 COMMENT ON COLUMN step_fact.batch IS 'Sequences in the batch.';
 COMMENT ON COLUMN step_fact.class IS 'Class of the prompt, for example prose or code.';
 COMMENT ON COLUMN step_fact.context_length IS 'Tokens of context before the step.';
+COMMENT ON COLUMN step_fact.gpu_ns IS 'GPU time of the step where the server timed it itself, ns.';
 
 CREATE TABLE call_fact (step BIGINT NOT NULL, layer INTEGER NOT NULL, rows INTEGER, experts INTEGER, skipped BOOLEAN);
 COMMENT ON TABLE call_fact IS 'What a sidecar call did, told by the server (import --facts).';

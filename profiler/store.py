@@ -95,8 +95,9 @@ def create(path: Path, force: bool = False) -> Generator[Store]:
         store.con.execute("CHECKPOINT")
         store.close()
         _move(partial, path)
-    except duckdb.IOException as fault:
-        raise InputError(f"{path} cannot be written ({_first_line(fault)}): free space or choose another -o.") from None
+    except (duckdb.IOException, duckdb.FatalException) as fault:  # the latter where a checkpoint finds the disk full
+        reason = _first_line(fault, most=1000).rpartition(": ")[2]  # after our temporary file's name
+        raise InputError(f"{path} cannot be written ({reason}): free space or choose another -o.") from None
     finally:
         store.close()
         for leftover in (partial, partial.with_name(partial.name + ".wal")):
@@ -157,5 +158,5 @@ def _schema_version(store: Store) -> int | None:
         return None
 
 
-def _first_line(fault: BaseException) -> str:
-    return str(fault).splitlines()[0][:160]
+def _first_line(fault: BaseException, most: int = 160) -> str:
+    return str(fault).splitlines()[0][:most]

@@ -35,6 +35,8 @@ class Runner:
     graphs: dict[str, Any] = field(default_factory=dict[str, Any])
     held: list[Any] = field(default_factory=list[Any])
     written: bool = False  # the truth is that of the first step
+    timed: bool = False  # ask the GPU how long each replay takes
+    gpu_ns: int | None = None  # what it said of the last one
 
     def __post_init__(self) -> None:
         self.device = torch.device(self.options.device)
@@ -50,9 +52,7 @@ class Runner:
             self._capture(name, rows, body, live)
         self.sidecar.prepare(rows)
         self.stream.wait_stream(torch.cuda.current_stream(self.device))
-        with torch.cuda.stream(self.stream):
-            self.graphs[name].replay()
-        self._settle()
+        self._replay(self.graphs[name])
 
     def eager(self, rows: int, body: Callable[[], None]) -> None:
         """Run `body` now."""
@@ -74,6 +74,19 @@ class Runner:
             self.closed = True
             self.graphs.clear()
             self.sidecar.close()
+
+    def _replay(self, graph: Any) -> None:
+        """With CUDA events around it where `timed`; they stand outside the graph, which stays as it is."""
+        clock = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if self.timed else []
+        with torch.cuda.stream(self.stream):
+            for event in clock[:1]:
+                event.record(self.stream)
+            graph.replay()
+            for event in clock[1:]:
+                event.record(self.stream)
+        self._settle()
+        if clock:
+            self.gpu_ns = round(clock[0].elapsed_time(clock[1]) * 1e6)  # from ms
 
     def _capture(self, name: str, rows: int, body: Callable[[], None], live: list[torch.Tensor]) -> None:
         before = [part.clone() for part in live]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
 import torch
 
 from stepprof.kernels import expert_gemm
@@ -84,16 +85,31 @@ class Outbox:
         return self.buffer[layer, : self.layout(rows).size]
 
     def counts(self, rows: int) -> list[tuple[int, int]]:
-        """(rows, distinct experts) of each layer's last call; one copy to the host."""
+        """(rows, distinct experts) of each layer's last call; one copy to the host, and no op a layer.
+
+        It stands between two steps, where every microsecond is one of tokens/s.
+        """
         layout = self.layout(rows)
         heads = self.buffer[:, : layout.head].cpu()
-        return [_counts(layout.views(torch.cat([head, head.new_zeros(layout.size - layout.head)]))) for head in heads]
+        held_at, slots_at, weights_at, _ = layout.offsets
+        held = heads[:, held_at : held_at + 4].contiguous().view(torch.int32).numpy()[:, 0]  # [L]
+        slots = heads[:, slots_at:weights_at].contiguous().view(torch.int32).numpy()[:, : rows * self.config.top_k]
+        used = np.arange(rows * self.config.top_k) < held[:, None] * self.config.top_k  # [L, T·A]
+        found = np.sort(np.where(used, slots, -1), axis=1)
+        experts = np.sum((np.diff(found, axis=1, prepend=-1) != 0) & (found >= 0), axis=1)
+        return list(zip(held.tolist(), experts.tolist(), strict=True))
+
+    def uses(self, rows: int) -> list[list[tuple[int, int]]]:
+        """(slot of the cold bank, rows that chose it) of each layer's last call, ascending; one copy to the host."""
+        layout = self.layout(rows)
+        heads = self.buffer[:, : layout.head].cpu()
+        return [_uses(layout.views(torch.cat([head, head.new_zeros(layout.size - layout.head)]))) for head in heads]
 
 
-def _counts(cold: Cold) -> tuple[int, int]:
-    held = int(cold.held)
-    slots = cold.slots[:held]
-    return held, len(slots[slots >= 0].unique())
+def _uses(cold: Cold) -> list[tuple[int, int]]:
+    slots = cold.slots[: int(cold.held)]
+    chosen, rows = slots[slots >= 0].unique(return_counts=True)  # a row chooses an expert once
+    return list(zip(chosen.tolist(), rows.tolist(), strict=True))
 
 
 class NoSidecar:

@@ -6,13 +6,17 @@ A step's time is the length of its marker, or, where steps overlap their marks (
 enqueues), the time from one marker to the next; one measure for both runs. The ratio is of medians;
 its interval covers what chance among the steps of these runs explains, and the difference between a
 control before and one after where both were made. What differs from launch to launch it cannot cover.
+
+Where the control timed the GPU itself (the built-in model: CUDA events around the replay), the difference is split:
+`span` is what the replay's ops and gaps gained, `prologue` the rest of the step around them. The events enclose an
+untraced launch too, which the traced span (first op to last op) does not, so span is a lower bound.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +37,7 @@ class StepTimes:
     grammar: str
     start: Any
     end: Any
+    gpu: Any = field(default_factory=lambda: np.zeros(0, np.int64))  # of each replay, in no order
 
     def __len__(self) -> int:
         return len(self.start)
@@ -61,11 +66,13 @@ class Inflation:
     traced_p50_ns: float
     control_p50_ns: list[float]
     control_ns: list[int]
+    span: float | None = None  # with the prologue: ratio = 1 + span + prologue
 
     @property
     def manifest(self) -> dict[str, str]:
-        """As the run file keeps it; analyses read tracing_inflation."""
-        return {
+        """As the run file keeps it; analyses/inflation.py reads the first ones."""
+        split = {} if self.span is None else {"inflation_span": self.span, "inflation_prologue": self.prologue}
+        return {key: repr(value) for key, value in split.items()} | {
             "tracing_inflation": repr(self.ratio),
             "tracing_inflation_low": repr(self.low),
             "tracing_inflation_high": repr(self.high),
@@ -74,6 +81,11 @@ class Inflation:
             "control_step_p50_ns": json.dumps(self.control_p50_ns),
             "control_step_ns": json.dumps(self.control_ns[:KEPT]),
         }
+
+    @property
+    def prologue(self) -> float | None:
+        """What the step gained before and after its ops, of the untraced step."""
+        return None if self.span is None else self.ratio - 1 - self.span
 
 
 def step_times(store: Store, grammars: Grammars) -> StepTimes | None:
@@ -92,7 +104,7 @@ def inside_ops(store: Store, times: StepTimes) -> StepTimes:
     if first is None:
         return times
     kept = (times.end > first) & (times.start < last)
-    return StepTimes(times.grammar, times.start[kept], times.end[kept])
+    return StepTimes(times.grammar, times.start[kept], times.end[kept], times.gpu)
 
 
 def compare(traced: StepTimes, controls: list[StepTimes]) -> Inflation | None:
@@ -114,7 +126,16 @@ def compare(traced: StepTimes, controls: list[StepTimes]) -> Inflation | None:
         float(np.median(values)),
         [float(np.median(one)) for one in untraced],
         [int(value) for value in pooled],
+        _span(traced, controls, float(np.median(pooled))),
     )
+
+
+def _span(traced: StepTimes, controls: list[StepTimes], untraced: float) -> float | None:
+    """What replays gained, of the untraced step; None where a side has too few."""
+    gpu = np.concatenate([control.gpu for control in controls])
+    if min(len(traced.gpu), len(gpu)) < 3:
+        return None
+    return float(np.median(traced.gpu) - np.median(gpu)) / untraced
 
 
 def _interval(values: Any, control: Any) -> tuple[float, float]:
@@ -142,4 +163,12 @@ def _times(store: Store, grammar: str, texts: list[str]) -> StepTimes:
         texts,
     )
     table = np.array(rows, dtype=np.int64).reshape(-1, 2)
-    return StepTimes(grammar, table[:, 0], table[:, 1])
+    return StepTimes(grammar, table[:, 0], table[:, 1], _gpu_times(store))
+
+
+def _gpu_times(store: Store) -> Any:
+    """GPU time of each replay, ns: from its first op to its last, or, in a run without ops, as the program says."""
+    spans = store.rows(
+        "SELECT max(end_ns) - min(start_ns) FROM op WHERE graph_node IS NOT NULL GROUP BY process, correlation"
+    ) or store.rows("SELECT gpu_ns FROM step_fact WHERE gpu_ns IS NOT NULL")
+    return np.array([ns for (ns,) in spans], dtype=np.int64)

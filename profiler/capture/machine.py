@@ -54,17 +54,26 @@ def this_machine() -> Machine:
     return Machine(driver, gpus)
 
 
+def gpu_fault(machine: Machine) -> str | None:
+    """Why no GPU op can be recorded here; None where it can."""
+    if machine.driver is None:
+        return "no GPU is found (no NVIDIA driver is installed)"
+    if machine.driver < OLDEST_DRIVER:
+        return f"the NVIDIA driver is too old (CUDA {machine.cuda})"
+    return None if machine.gpus else "no GPU is found (the driver shows no GPU to this process)"
+
+
 def check_gpu(machine: Machine) -> None:
     """InputError where no GPU op can be recorded here."""
+    fault = gpu_fault(machine)
+    if fault is None:
+        return
     if machine.driver is not None and machine.driver < OLDEST_DRIVER:
-        raise InputError(
-            f"the NVIDIA driver is too old (CUDA {machine.cuda}): stepprof capture needs one for CUDA 12.0 or newer."
-        )
-    if machine.driver is None or machine.gpus == 0:
-        why = "no NVIDIA driver is installed" if machine.driver is None else "the driver shows no GPU to this process"
-        raise InputError(
-            f"no GPU is found ({why}): run on a GPU machine, or record the ranges alone with --backend marks."
-        )
+        raise InputError(f"{fault}: stepprof capture needs one for CUDA 12.0 or newer.")
+    raise InputError(
+        f"{fault}: run on a GPU machine, record the ranges alone with --backend marks, or leave the command out "
+        "to record the built-in model on the CPU."
+    )
 
 
 def find_cupti(machine: Machine) -> Path | None:

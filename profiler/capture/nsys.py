@@ -16,7 +16,7 @@ from typing import Literal
 from stepprof.profiler.capture.cupti import Recording
 from stepprof.profiler.capture.program import run_program
 from stepprof.profiler.capture.window import Window
-from stepprof.profiler.errors import InputError, UsageError
+from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.nsys_tools import find_nsys
 
 WISHES = (
@@ -70,7 +70,6 @@ def _switches(nsys: str, window: Window) -> list[str]:
 
 
 def _window(window: Window) -> list[str]:
-    if window.steps is not None or window.range_ is not None:
-        raise UsageError("--steps and --range need --backend cupti: nsys takes --delay and --duration.")
+    """Times only: steps and ranges are kept to when the report is imported (window.keep_window)."""
     times = (("--delay", window.delay_s), ("--duration", window.duration_s))
     return [f"{name}={round(seconds)}" for name, seconds in times if seconds > 0]

@@ -7,14 +7,30 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
-from stepprof.profiler.errors import UsageError
+from stepprof.profiler.errors import InputError, UsageError
 from stepprof.profiler.store import Store
 
 # in the collector's expressions, which are those of ECMAScript; the grammars of analyses/rules/markers.toml
 ANY_STEP = (
     r"^(step(?:[ _#:/]?\d+)?|decode_step(?:[ _#/:]?\d+)?|execute_.*|step\[[A-Z_]+\b.*\]|ProfilerStep#\d+|token_\d+.*)$"
 )
+SQL = Path(__file__).with_suffix(".sql")
+MATCHING = """
+CREATE TEMP TABLE _matching AS
+WITH matching AS (
+    SELECT process, thread, start_ns, end_ns,
+        -- a match inside a match on the same thread is the same step, marked twice
+        coalesce(start_ns < max(end_ns) OVER (
+            PARTITION BY process, thread ORDER BY start_ns, end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ), false) AS inside
+    FROM range JOIN name USING (name_id) WHERE regexp_matches(text, ?)
+)
+SELECT *, CASE WHEN NOT inside THEN row_number() OVER (PARTITION BY inside ORDER BY start_ns, end_ns DESC) - 1 END AS number
+FROM matching
+"""
+CHOSEN = "CREATE TEMP TABLE _chosen AS FROM _matching WHERE "
 
 
 @dataclass(frozen=True)
@@ -69,22 +85,37 @@ class Window:
             raise UsageError(f"{option} {text!r} is not a regular expression ({fault}): correct it.") from None
 
 
-def keep_ranges(store: Store, pattern: str) -> None:
-    """Leave out ops that were launched outside of the ranges that match.
+def keep_window(store: Store, window: Window, recorded: bool) -> None:
+    """Leave out ops that were launched outside the window; InputError where nothing matches it.
 
-    The collector records from the first match on: CUPTI confuses launches in its second session.
+    `recorded` says that the backend kept to --steps by itself. A range it must not keep to: the collector records
+    from the first match on, since CUPTI confuses launches in its second session.
     """
-    store.con.execute(
-        """
-        CREATE TEMP TABLE _kept AS
-        SELECT DISTINCT a.process, a.correlation FROM api a
-        JOIN range r ON r.process = a.process AND r.thread = a.thread AND a.start_ns BETWEEN r.start_ns AND r.end_ns
-        JOIN name n ON n.name_id = r.name_id
-        WHERE regexp_matches(n.text, ?) AND a.correlation IS NOT NULL
-        """,
-        [pattern],
+    if window.range_ is not None:
+        _keep(store, window.range_, None)
+    elif window.steps is not None and not recorded:
+        first, last = (int(number) for number in window.steps.split(":"))
+        _keep(store, window.marker or ANY_STEP, (first, last))
+
+
+def _keep(store: Store, pattern: str, numbers: tuple[int, int] | None) -> None:
+    """By the ranges that match; of them those from the first to the last number, counted from 0."""
+    store.con.execute(MATCHING, [pattern])
+    if numbers is None:
+        store.con.execute(CHOSEN + "true")
+    else:
+        store.con.execute(CHOSEN + "number >= ? AND number < ?", list(numbers))
+    if not store.value("SELECT count(*) FROM _chosen"):
+        raise InputError(f"nothing was recorded in the window: {_what_there_is(store, pattern, numbers)}.")
+    store.con.execute("DROP TABLE _matching")
+    store.con.execute(SQL.read_text())
+
+
+def _what_there_is(store: Store, pattern: str, numbers: tuple[int, int] | None) -> str:
+    if numbers is not None and (count := store.value("SELECT count(number) FROM _matching")):
+        return f"the run has {count} steps, so give --steps A:B with A below {count}"
+    names = store.rows(
+        "SELECT text FROM range JOIN name USING (name_id) GROUP BY text ORDER BY min(start_ns), text LIMIT 5"
     )
-    store.con.execute(
-        "DELETE FROM op WHERE op_id NOT IN (SELECT op_id FROM op SEMI JOIN _kept USING (process, correlation))"
-    )
-    store.con.execute("DROP TABLE _kept")
+    held = ", ".join(text for (text,) in names) or "no ranges at all"
+    return f"no range matches {pattern!r}; the run has {held}"

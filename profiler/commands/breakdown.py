@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,10 @@ from stepprof.analyses.breakdown import breakdown
 from stepprof.analyses.breakdown_result import By
 from stepprof.analyses.role_table import role_table
 from stepprof.analyses.selection import chosen_steps
+from stepprof.analyses.sidecar import SidecarQuestion, sidecar
+from stepprof.analyses.sidecar_floor import Quoted
+from stepprof.analyses.sidecar_result import Sidecar
+from stepprof.analyses.sidecar_waits import class_of_run
 from stepprof.profiler.commands.shared import (
     Json,
     Marker,
@@ -24,7 +29,9 @@ from stepprof.profiler.commands.shared import (
     print_json,
     source_of,
 )
-from stepprof.profiler.report import document, terminal
+from stepprof.profiler.errors import UsageError
+from stepprof.profiler.report import document, document_sidecar, terminal, terminal_sidecar
+from stepprof.profiler.store import Store
 
 app = typer.Typer()
 
@@ -35,9 +42,10 @@ def steps(trace: Trace, marker: Marker = None, method: Method = None, rules: Rul
     with opened(trace) as store:
         found = attribute(store, Question(marker, method, rules))
         if json:
-            print_json(document.steps_document(found.steps, found.warnings))
+            print_json(document.steps_document(found.steps, found.warnings, found.inflation))
         else:
             terminal.show_steps(terminal.console(), source_of(store), found.steps, found.warnings)
+            terminal.show_inflation(terminal.console(), found.inflation)
 
 
 @app.command("breakdown")
@@ -50,9 +58,23 @@ def breakdown_(
     method: Method = None,
     rules: Rules = None,
     json: Json = False,
-    csv: Annotated[Path | None, typer.Option(help="Also write the rows to this CSV file.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Also write the rows (or calls) to this CSV file.")] = None,
+    sidecar: Annotated[bool, typer.Option("--sidecar", help="The calls of the second card, one by one.")] = False,
+    classes: Annotated[
+        list[str] | None, typer.Option("--class", metavar="NAME=TRACE", help="Further runs to set beside this one.")
+    ] = None,
+    expert_bytes: Annotated[float | None, typer.Option(help="Bytes of one expert's weights, for floors.")] = None,
+    bandwidth: Annotated[float | None, typer.Option(help="Memory bandwidth of the second card, GB/s.")] = None,
 ) -> None:
-    """Show where the steps' time goes: exposed, hidden, busy, work and gaps."""
+    """Show where the steps' time goes: exposed, hidden, busy, work and gaps; or --sidecar, call by call."""
+    if sidecar:
+        if by != "role":
+            raise UsageError(f"--by {by} says nothing of --sidecar: leave one of them out.")
+        question = SidecarQuestion(rules, _quoted(expert_bytes, bandwidth))
+        _show_sidecar(trace, Question(marker, method, rules), question, (step, steps), classes or [], csv, json)
+        return
+    if classes or expert_bytes is not None or bandwidth is not None:
+        raise UsageError("--class, --expert-bytes and --bandwidth belong to --sidecar: add it.")
     with opened(trace) as store:
         found = attribute(store, Question(marker, method, rules))
         result = breakdown(found, by, chosen_steps(found.steps, step, steps))
@@ -62,6 +84,50 @@ def breakdown_(
             print_json(document.breakdown_document(result))
         else:
             terminal.show_breakdown(terminal.console(), source_of(store), result)
+
+
+def _quoted(expert_bytes: float | None, bandwidth: float | None) -> Quoted:
+    for name, value in (("--expert-bytes", expert_bytes), ("--bandwidth", bandwidth)):
+        if value is not None and not 0 < value < float("inf"):
+            raise UsageError(f"{name} {value:g} is no amount: give a number above 0.")
+    return Quoted(expert_bytes, bandwidth)
+
+
+def _show_sidecar(
+    trace: Path,
+    question: Question,
+    of_sidecar: SidecarQuestion,
+    picked: tuple[int | None, str | None],
+    classes: list[str],
+    csv: Path | None,
+    json: bool,
+) -> None:
+    with opened(trace) as store:
+        answer, source = _sidecar(store, question, of_sidecar, picked), source_of(store)
+    others = [_class(text, question, of_sidecar) for text in classes]
+    answer = replace(answer, classes=[*answer.classes, *(class_of_run(name, other) for name, other in others)])
+    if csv:
+        document.write_text(csv, document_sidecar.calls_csv(answer))
+    if json:
+        print_json(document_sidecar.sidecar_document(answer))
+    else:
+        terminal_sidecar.show_sidecar(terminal.console(), source, answer)
+
+
+def _sidecar(
+    store: Store, question: Question, of_sidecar: SidecarQuestion, picked: tuple[int | None, str | None]
+) -> Sidecar:
+    found = attribute(store, question)
+    return sidecar(store, found, chosen_steps(found.steps, *picked), of_sidecar)
+
+
+def _class(text: str, question: Question, of_sidecar: SidecarQuestion) -> tuple[str, Sidecar]:
+    """NAME=TRACE as the name and the trace's answer."""
+    name, equals, trace = text.partition("=")
+    if not (name and equals and trace):
+        raise UsageError(f"--class {text} names no run: write --class NAME=TRACE.")
+    with opened(Path(trace)) as store:
+        return name, _sidecar(store, question, of_sidecar, (None, None))
 
 
 @app.command()
@@ -74,3 +140,5 @@ def roles(trace: Trace, marker: Marker = None, method: Method = None, rules: Rul
             print_json(document.roles_document(found, rows))
         else:
             terminal.show_roles(terminal.console(), source_of(store), rows)
+            terminal.show_inflation(terminal.console(), found.inflation)
+            terminal.show_warnings(terminal.console(), found.warnings)

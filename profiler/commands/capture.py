@@ -8,9 +8,9 @@ import typer
 
 from stepprof.analyses.markers import grammars
 from stepprof.analyses.rules import load_rules
-from stepprof.profiler.capture import command as recording
+from stepprof.profiler.capture import options as recording
+from stepprof.profiler.capture.command import capture as record
 from stepprof.profiler.commands.shared import opened
-from stepprof.profiler.errors import UsageError
 from stepprof.profiler.ingest.importer import summary
 from stepprof.profiler.report import terminal
 
@@ -34,16 +34,17 @@ def capture(
     keep_records: recording.KeepRecords = False,
     force: recording.Force = False,
 ) -> None:
-    """Record a program, and an untraced control beside it, into one run file."""
-    if not command:
-        raise UsageError("no program is given: stepprof capture -o RUN.duckdb -- python decode.py")
+    """Record a program, and an untraced control beside it, into one run file.
+
+    Without a program: the built-in model (preset mini where a GPU is, else tiny on the CPU), with its facts.
+    """
     window = recording.Window(steps, range_, delay, duration, marker)
     chosen = "none" if no_control else control
     options = recording.CaptureOptions(
-        command, out, backend, chosen, window, tuple(env_prefix or ()), arm, force, keep_records
+        command or [], out, backend, chosen, window, tuple(env_prefix or ()), arm, force, keep_records
     )
     marks = [(name, [pattern for pattern, _ in found]) for name, found in grammars(load_rules(), marker)]
-    done = recording.capture(options, marks)
+    done = record(options, marks)
     with opened(out) as store:
         terminal.show_capture(terminal.console(stderr=True), summary(store), done)
     raise typer.Exit(done.code)

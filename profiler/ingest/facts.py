@@ -2,7 +2,7 @@
 
 A facts line with a `layer` is a sidecar call, one without is a step:
 
-    {"step": 3, "drafted": 5, "kept": 4, "batch": 1, "class": "code", "context_length": 512}
+    {"step": 3, "drafted": 5, "kept": 4, "batch": 1, "class": "code", "context_length": 512, "gpu_ns": 9000000}
     {"step": 3, "layer": 7, "rows": 2, "experts": 3, "skipped": false}
 
 A costs line: {"label": "…", "bytes_read": 1, "bytes_written": 1, "flops": 1, "source": "counted"}
@@ -30,6 +30,7 @@ class StepFact(msgspec.Struct, forbid_unknown_fields=True):
     batch: Count | None = None
     class_: str | None = msgspec.field(default=None, name="class")
     context_length: Amount | None = None
+    gpu_ns: Amount | None = None
 
 
 class CallFact(msgspec.Struct, forbid_unknown_fields=True):

@@ -71,11 +71,17 @@ class Extras:
 
 
 def import_run(
-    trace: Path, out: Path, extras: Extras, force: bool = False, finish: Callable[[Store], object] | None = None
+    trace: Path,
+    out: Path,
+    extras: Extras,
+    force: bool = False,
+    finish: Callable[[Store], object] | None = None,
+    cpu_stand_in: bool = False,
 ) -> None:
     """Read a trace file into the run file `out`; InputError where either is at fault.
 
-    `finish` may add to the run once its rows are there; where it raises, no run appears.
+    `finish` may add to the run once its rows are there; where it raises, no run appears. `cpu_stand_in` is for
+    a capture without a GPU (kineto_stand_in).
     """
     refuse_own_output(trace, out)
     with opened(trace) as source, create(out, force) as store:
@@ -84,7 +90,7 @@ def import_run(
         with ThreadPoolExecutor(1) as beside:  # hashing lets go of the interpreter, so it costs a second core only
             digest = beside.submit(content_hash, trace)
             _identify(store, trace, source)
-            _read(store, trace, source)
+            _read(store, trace, source, cpu_stand_in)
             store.con.execute("INSERT INTO run VALUES ('source_hash', ?)", [digest.result()])
         add_extras(store, extras)
         if finish is not None:
@@ -129,10 +135,13 @@ def _identify(store: Store, trace: Path, source: Source) -> None:
     store.con.executemany("INSERT INTO run VALUES (?, ?)", list(facts.items()))
 
 
-def _read(store: Store, trace: Path, source: Source) -> None:
+def _read(store: Store, trace: Path, source: Source, cpu_stand_in: bool = False) -> None:
     """Fill the store; a file that turns out to be damaged is one sentence."""
     try:
-        READERS[source.format](store, trace, source)
+        if cpu_stand_in and source.format == KINETO_JSON:
+            load_kineto(trace, store, cpu_stand_in=True)
+        else:
+            READERS[source.format](store, trace, source)
         clean(store)
     except DAMAGE as fault:
         if isinstance(fault, OSError) and fault.errno:

@@ -4,7 +4,7 @@
 
 The file is read as a stream: blocks of text, chunks of whole events, typed structs,
 Arrow batches. Times stay as recorded, relative to the base time, which becomes the
-epoch of the clock. Left out: operators (cpu_op), Python calls, flows (the correlation
+epoch of the clock. Left out: operators (cpu_op; but see kineto_stand_in), Python calls, flows (the correlation
 id joins calls and ops), GPU copies of annotations (they are not work).
 """
 
@@ -21,19 +21,27 @@ from stepprof.profiler.ingest.kineto_events import BROKEN, Event, EventDecoder
 from stepprof.profiler.ingest.kineto_finish import finish
 from stepprof.profiler.ingest.kineto_rows import Rows
 from stepprof.profiler.ingest.kineto_salvage import Mended, list_end, mend
+from stepprof.profiler.ingest.kineto_stand_in import make_room, stand_in
 from stepprof.profiler.ingest.kineto_stream import Frames
 from stepprof.profiler.store import Store
 
 SWITCH_S = 0.0005  # a tenth of Python's own; 15 % off the import of a million kernels on two cores
 
 
-def load_kineto(path: Path, store: Store) -> None:
-    """Fill `store` from a plain or gzip trace; InputError where the file holds no events at all."""
+def load_kineto(path: Path, store: Store, cpu_stand_in: bool = False) -> None:
+    """Fill `store` from a plain or gzip trace; InputError where the file holds no events at all.
+
+    `cpu_stand_in` makes ops of the CPU's operators where there are no GPU ops, with a warning.
+    """
     notes: Counter[str] = Counter()
     frames = Frames(utf8_blocks(path, notes), path, notes)
-    with _quick_switches(), Rows(store, notes) as rows:
+    if cpu_stand_in:
+        make_room(store)
+    with _quick_switches(), Rows(store, notes, cpu_ops=cpu_stand_in) as rows:
         for events in read_events(frames, notes):
             rows.add(events)
+    if cpu_stand_in:
+        stand_in(store)
     finish(path, store, frames, rows, notes)
 
 

@@ -35,6 +35,9 @@ KERNEL_SQL = _OP.format(
 MEMCPY_SQL = _OP.format(activity="memcpy", more="bytes, copy_kind, from_device AS src_device, to_device AS dst_device")
 MEMSET_SQL = _OP.format(activity="memset", more="bytes")
 CALL_SQL = "INSERT INTO api BY NAME SELECT process, thread, correlation, start_ns, end_ns, name_id FROM batch"
+CPU_OP_SQL = (
+    "INSERT INTO _cpu_op BY NAME SELECT op_id + 1 AS number, process, thread, start_ns, end_ns, name_id FROM batch"
+)
 RANGE_SQL = """
 INSERT INTO range BY NAME SELECT op_id AS range_id, process, thread, start_ns, end_ns, name_id,
     true AS nested, left_open = 1 AS left_open FROM batch
@@ -120,7 +123,7 @@ class Loader:
 
     def __init__(self, store: Store) -> None:
         self.kernels, self.memcpys, self.memsets = Columns(KERNEL_SQL), Columns(MEMCPY_SQL), Columns(MEMSET_SQL)
-        self.calls, self.ranges = Columns(CALL_SQL), Columns(RANGE_SQL)
+        self.calls, self.ranges, self.cpu_ops = Columns(CALL_SQL), Columns(RANGE_SQL), Columns(CPU_OP_SQL)
         self._con = store.con
         self._thread = ThreadPoolExecutor(1)
         self._loading: Future[None] | None = None
@@ -140,7 +143,7 @@ class Loader:
             self._thread.shutdown()
 
     def _flush(self, process: int, least: int) -> None:
-        for columns in (self.kernels, self.memcpys, self.memsets, self.calls, self.ranges):
+        for columns in (self.kernels, self.memcpys, self.memsets, self.calls, self.ranges, self.cpu_ops):
             if len(columns) >= least:
                 table = columns.take(self._rows, process)
                 self._rows += table.num_rows

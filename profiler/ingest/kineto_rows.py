@@ -55,7 +55,7 @@ class Numbers(dict["int | str", int]):
 class Rows:
     """Takes events of any kind; keeps what is a row of the run."""
 
-    def __init__(self, store: Store, notes: Counter[str]) -> None:
+    def __init__(self, store: Store, notes: Counter[str], cpu_ops: bool = False) -> None:
         self.names = Ids()
         self.processes = Numbers(first=2_000_000_000, most=1_999_999_999)
         self.threads = Numbers(first=1 << 60, most=(1 << 60) - 1)
@@ -66,7 +66,7 @@ class Rows:
         self._api_names: dict[str, str] = {}
         self._pairs = Pairs(notes)
         self._loader = Loader(store)
-        self._handlers = self._by_category()
+        self._handlers = self._by_category() | ({"cpu_op": self._cpu_ops} if cpu_ops else {})
 
     def _by_category(self) -> dict[str, Callable[[list[Event]], None]]:
         return {
@@ -164,6 +164,11 @@ class Rows:
         marks = [event for event in events if event.name.startswith(STEP_MARK)]
         if marks:
             self._ranges(marks)
+
+    def _cpu_ops(self, events: list[Event]) -> None:
+        """Kept where they may have to stand in for GPU ops (kineto_stand_in)."""
+        self._host(self._loader.cpu_ops, events)
+        self._timed(self._loader.cpu_ops, events, [event.name for event in events])
 
     def _stream_waits(self, events: list[Event]) -> None:
         self.waits += [_row(event, WAIT) for event in events if event.name == STREAM_WAIT]

@@ -15,6 +15,7 @@ from typing import Any
 
 from stepprof.analyses.attribution import Attribution
 from stepprof.analyses.breakdown_result import Breakdown
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.ops import UNKNOWN
 from stepprof.analyses.steps import Steps
 from stepprof.profiler.query import Answer
@@ -26,12 +27,25 @@ def as_json(document: Any) -> str:
     return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
 
 
-def steps_document(steps: Steps, warnings: list[dict[str, Any]]) -> dict[str, Any]:
+def inflation_fields(inflation: TracingInflation | None) -> dict[str, Any]:
+    """What tracing did to the steps, as every document says it; nulls where no control is on record."""
+    return {
+        "tracing_inflation": inflation and inflation.ratio,
+        "tracing_inflation_interval": inflation and inflation.interval and list(inflation.interval),
+        "inflation_span": inflation and inflation.span,
+        "inflation_prologue": inflation and inflation.prologue,
+    }
+
+
+def steps_document(
+    steps: Steps, warnings: list[dict[str, Any]], inflation: TracingInflation | None = None
+) -> dict[str, Any]:
     """`stepprof steps --json`."""
     return {
         "method": steps.method,
         "confidence": steps.confidence,
         "steps": [_step(steps, i) for i in range(len(steps))],
+        **inflation_fields(inflation),
         "warnings": warnings,
     }
 
@@ -64,6 +78,9 @@ def _known(value: Any) -> int | None:
 def breakdown_document(result: Breakdown) -> dict[str, Any]:
     """`stepprof breakdown --json`."""
     document = dataclasses.asdict(result)
+    del document["inflation"]
+    warnings = document.pop("warnings")
+    document |= inflation_fields(result.inflation) | {"warnings": warnings}
     document["gaps"] = [{"class": gap.pop("class_"), **gap} for gap in document["gaps"]]
     return document
 
@@ -96,7 +113,8 @@ def plain_document(answer: Any) -> dict[str, Any]:
 
 def roles_document(found: Attribution, rows: list[Any]) -> dict[str, Any]:
     """`stepprof roles --json`."""
-    return {"names": [dataclasses.asdict(row) for row in rows], "warnings": found.warnings}
+    names = [dataclasses.asdict(row) for row in rows]
+    return {"names": names, **inflation_fields(found.inflation), "warnings": found.warnings}
 
 
 def answer_document(answer: Answer) -> dict[str, Any]:

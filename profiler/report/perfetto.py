@@ -19,6 +19,7 @@ import numpy as np
 
 from stepprof.analyses.attribution import Attribution
 from stepprof.analyses.ops import UNKNOWN, Ints
+from stepprof.profiler.report.document import inflation_fields
 from stepprof.profiler.report.perfetto_host import counter_events, host_events, host_tracks
 from stepprof.profiler.report.perfetto_ops import flow_events, op_events
 from stepprof.profiler.report.perfetto_steps import gap_events, path_events, step_events
@@ -67,7 +68,7 @@ def _about(found: Attribution, chosen: Sequence[int]) -> dict[str, Any]:
     return {
         "tool": "stepprof",
         "steps": f"{len(chosen)} of {len(found.steps)} by {found.steps.method}",
-        "tracing_inflation": found.tracing_inflation,
+        **inflation_fields(found.inflation),
         "warnings": [warning["text"] for warning in found.warnings],
     }
 

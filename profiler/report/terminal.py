@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stepprof.analyses.breakdown_result import Breakdown, Row
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.role_table import NamedRole
 from stepprof.analyses.short_names import short_name
 from stepprof.analyses.steps import Steps
@@ -58,6 +59,8 @@ def show_capture(out: Console, summary: dict[str, Any], done: Captured) -> None:
         f"({cost.low:.3f} to {cost.high:.3f});\nuntraced p50 {_ms(cost.control_p50_ns[0]):.3f} ms, "
         f"traced {_ms(cost.traced_p50_ns):.3f} ms, {len(cost.control_ns)} untraced steps, measured"
     )
+    if cost.span is not None and cost.prologue is not None:
+        out.print(f"   = 1 + {cost.prologue:.3f} around the GPU's ops + {cost.span:.3f} within them")
 
 
 def show_answer(out: Console, answer: Answer) -> None:
@@ -195,10 +198,18 @@ def _footer(out: Console, result: Breakdown) -> None:
 def _doubts(out: Console, result: Breakdown) -> None:
     if result.unknown_share + result.low_confidence_share > 0.05:
         out.print("roles rest on vague names: see stepprof roles TRACE for the rules that would settle most")
-    if result.tracing_inflation is None:
+    show_inflation(out, result.inflation)
+
+
+def show_inflation(out: Console, inflation: TracingInflation | None) -> None:
+    """What tracing did to the steps, for the end of every answer."""
+    if inflation is None:
         out.print("tracing cost unknown (no untraced control on record): trust shares more than ms")
-    else:
-        out.print(f"tracing makes a step {result.tracing_inflation:.2f} times as long as untraced")
+        return
+    interval = "" if inflation.interval is None else " ({:.2f} to {:.2f})".format(*inflation.interval)
+    out.print(f"tracing makes a step {inflation.ratio:.2f} times as long as untraced{interval}")
+    if inflation.span is not None and inflation.prologue is not None:
+        out.print(f"   = 1 + {inflation.prologue:.2f} around the GPU's ops + {inflation.span:.2f} within them")
 
 
 def show_roles(out: Console, source: str, rows: list[NamedRole], limit: int = 30) -> None:

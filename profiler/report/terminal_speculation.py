@@ -5,8 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.speculation_result import Figure, Forecast, Group, Lane, Speculation
-from stepprof.profiler.report.terminal import clean, show_warnings
+from stepprof.profiler.report.terminal import clean, show_inflation, show_warnings
 
 
 def show_speculation(out: Console, result: Speculation) -> None:
@@ -24,7 +25,8 @@ def show_speculation(out: Console, result: Speculation) -> None:
         out.print(f"draft row   {_text(row, 3)} ms each, {row.kind}")
     _table(out, result)
     if result.tracing_inflation is not None:
-        out.print(f"tracing makes a step {result.tracing_inflation:.2f} times as long as untraced; steps are as traced")
+        show_inflation(out, TracingInflation(result.tracing_inflation, result.tracing_inflation_interval))
+        out.print("steps are as traced")
     show_warnings(out, list(result.warnings))
 
 

@@ -42,6 +42,16 @@ def test_a_captured_step_says_what_the_eager_one_says(cards: dict[str, Any], swi
     assert generate(COUNT, **options) == generate(COUNT, graphs=False, **options)
 
 
+def test_a_timed_replay_says_how_long_the_gpu_took():
+    with Engine.make(TINY, Options(k=3, **ONE)) as made:
+        made.runner.timed = True
+        made.add(PROMPT)
+        assert made.runner.gpu_ns is None
+        start = time.perf_counter_ns()
+        made.step()
+        assert made.runner.gpu_ns is not None and 0 < made.runner.gpu_ns < time.perf_counter_ns() - start
+
+
 @pytest.mark.parametrize("sampling", ["token", "block"])
 def test_sampled_steps_can_be_captured(sampling: str):
     options: dict[str, Any] = {"k": 3, "sampling": sampling, **ONE}

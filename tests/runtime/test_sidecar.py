@@ -20,6 +20,7 @@ from stepprof.runtime.mailbox import layout_of
 from stepprof.runtime.options import Options
 from stepprof.runtime.placement import Placement
 from stepprof.runtime.run import Plan, run
+from stepprof.runtime.sidecar import Outbox
 from stepprof.runtime.sidecar_modes.call import CallSidecar
 from stepprof.runtime.sidecar_modes.persistent import PersistentSidecar
 from tests.runtime.engines import PROMPT, decode, engine, generate
@@ -47,6 +48,16 @@ def test_a_box_holds_its_parts_apart():
         part.fill_(i + 1)
     assert [float(part.float().mean()) for part in cold] == [1, 2, 3, 4, 5]
     assert all(part.is_contiguous() and part.data_ptr() % 16 == box.data_ptr() % 16 for part in cold)
+
+
+def test_counts_are_rows_and_distinct_experts_of_each_layer():
+    outbox = Outbox(TINY, Options(k=3))
+    calls = [(0, [1, 2]), (1, [3, 3, 3]), (2, [0, -1, -1, 1, 0, 1]), (3, [2, 1, 0, 1, 2, 0, 3, 3, 3])]  # [T·A] slots
+    for layer, (held, slots) in enumerate(calls):
+        cold = outbox.cold(layer, 3)
+        cold.held.fill_(held)
+        cold.slots.view(-1)[: len(slots)] = torch.tensor(slots, dtype=torch.int32)
+    assert outbox.counts(3) == [(0, 0), (1, 1), (2, 2), (3, 4)]
 
 
 def test_a_process_answers_as_the_graph_does_and_leaves():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -140,6 +141,10 @@ def test_interrupt_stops_and_keeps(machine, tmp_path):
     ((), {"program": ["no-such-program"]}, 1, "no-such-program is not found"),
     ((), {"program": ["/etc/passwd"]}, 1, "is not executable"),
     (("-o", "/proc/r.duckdb"), {}, 1, "cannot be written"),
+    (("-o", "/nowhere/r.duckdb"), {}, 1, "cannot be written (No such file or directory)"),
+    (("-o", "."), {}, 2, ". is a folder"),
+    ((), {"STEPPROF_COLLECTOR": "", "CXX": "/bin/false"}, 1, "cannot build the collector"),
+    (("--backend", "torch"), {}, 2, "torch.profiler must be started inside a program"),
     ((), {"FAKE_GPUS": 0}, 1, "no GPU is found (the driver shows no GPU to this process)"),
     ((), {"LD_LIBRARY_PATH": "/nowhere"}, 1, "no GPU is found (no NVIDIA driver is installed)"),
     ((), {"FAKE_DRIVER": 11080}, 1, "the NVIDIA driver is too old (CUDA 11.8)"),
@@ -188,6 +193,21 @@ def test_a_full_disk_is_told(capture, machine, tmp_path):
     assert "took no more records (File too large)" in one_sentence(done)
     assert not (tmp_path / "r.duckdb").exists()
     assert (tmp_path / "r.duckdb.records").is_dir()
+
+
+def test_a_run_file_that_does_not_fit_is_told_and_the_records_stay(capture, machine, tmp_path):
+    shell = f"ulimit -f 300; exec {shlex.join([*STEPPROF, 'capture', '--no-control', '-o', 'r.duckdb', '--'])} {machine.program}"
+    env = {"LD_LIBRARY_PATH": str(machine.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path),
+           "PYTHONPATH": os.pathsep.join(sys.path), "STEPPROF_COLLECTOR": str(machine.collector)}  # fmt: skip
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "done\n")
+    assert one_sentence(done).endswith("r.duckdb cannot be written (File too large): free space or choose another -o.")
+    assert [path.name for path in tmp_path.iterdir() if "duckdb" in path.name] == ["r.duckdb.records"]
+
+
+def test_a_cache_folder_that_takes_nothing_is_done_without(capture, tmp_path):
+    done = capture("--no-control", "-o", "r.duckdb", STEPPROF_CACHE="/proc/nowhere")
+    assert done.returncode == 0, done.stderr
 
 
 def test_another_tool_holding_cupti_is_told(capture):

@@ -55,3 +55,33 @@ def test_controls_that_differ_widen_the_interval():
 
 def test_too_few_steps_give_no_ratio():
     assert compare(times([1.0] * 2), [times([1.0] * 9)]) is None
+
+
+def replays(*gpu: int, step: int) -> StepTimes:
+    """As many steps of one length, and what the GPU took for each."""
+    found = times([step] * len(gpu))
+    return StepTimes(found.grammar, found.start, found.end, np.array(gpu))
+
+
+def test_the_difference_is_split_into_span_and_prologue():
+    found = compare(replays(900, 950, 1000, step=1500), [replays(800, 850, step=1000), replays(850, 850, step=1000)])
+    assert found is None  # a control of two steps gives no ratio
+    found = compare(replays(900, 950, 1000, step=1500), [replays(800, 850, 900, step=1000)])
+    assert found is not None
+    assert (found.ratio, found.span, found.prologue) == (1.5, 0.1, 0.4)  # 500 more: 100 in the replay, 400 around it
+    assert (found.manifest["inflation_span"], found.manifest["inflation_prologue"]) == ("0.1", "0.4")
+
+
+def test_a_control_without_gpu_times_is_not_split():
+    found = compare(replays(900, 950, 1000, step=1500), [times([1000] * 3)])
+    assert found is not None and found.span is None and found.prologue is None
+    assert "inflation_span" not in found.manifest
+
+
+def test_gpu_times_are_spans_of_replays_or_what_the_program_says():
+    traced = TraceBuilder().range("step/0", 0, 100).kernel("prefill", 1, 2).step_fact(0, gpu_ns=7)
+    traced.graph_launch(call=(5, 6)).kernel("a", 10, 20, node=1).kernel("b", 15, 40, node=2)
+    control = TraceBuilder().range("step/0", 0, 100).step_fact(0, gpu_ns=25).step_fact(1)
+    for run, expected in ((traced, [30]), (control, [25])):
+        found = step_times(run.store(), GRAMMARS)
+        assert found is not None and found.gpu.tolist() == expected

@@ -82,3 +82,16 @@ def test_steps_window(captured):
     code, con = captured("--no-control", "--steps", "10:20")
     assert code == 0
     assert 9 <= value(con, "SELECT count(DISTINCT correlation) FROM op WHERE graph_node IS NOT NULL") <= 11
+
+
+def test_the_built_in_model_splits_the_inflation(tmp_path):
+    pytest.importorskip("torch")
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [*STEPPROF, "capture", "-o", "r.duckdb", "--", "--preset", "tiny", "--steps", "20"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0 and "backend cupti: a GPU and CUPTI are here" in done.stderr, done.stderr
+    con = duckdb.connect(str(tmp_path / "r.duckdb"), read_only=True)
+    facts = {key: float(number) for key, number in con.execute("FROM manifest WHERE key LIKE '%inflation%'").fetchall()}
+    assert facts["tracing_inflation"] == pytest.approx(1 + facts["inflation_span"] + facts["inflation_prologue"])
+    assert value(con, "SELECT count(*) FROM step_fact") == 22  # warm-up included
+    assert value(con, "SELECT count(gpu_ns) FROM step_fact") == 0  # only the control is timed by events

@@ -6,10 +6,14 @@ import shutil
 
 import pytest
 
-from stepprof.profiler.capture import nsys
+from stepprof.analyses.attribution import attribute
+from stepprof.profiler.capture import command, nsys
+from stepprof.profiler.capture.machine import Machine
+from stepprof.profiler.capture.options import CaptureOptions
 from stepprof.profiler.capture.window import Window
 from stepprof.profiler.demo import TRACE
-from stepprof.profiler.errors import InputError, UsageError
+from stepprof.profiler.errors import InputError
+from stepprof.profiler.store import open_run
 
 FAKE = """#!/bin/sh
 echo "$@" >> {folder}/calls
@@ -84,23 +88,22 @@ def test_too_old(fake, tmp_path):
         nsys.record(["prog"], tmp_path, Window())
 
 
-def test_windows_that_only_the_collector_has(fake, tmp_path):
+def test_steps_and_ranges_are_kept_to_at_the_import(fake, tmp_path):
     fake()
-    with pytest.raises(UsageError, match="need --backend cupti"):
-        nsys.record(["prog"], tmp_path, Window(steps="1:2"))
+    assert nsys.record(["prog"], tmp_path, Window(steps="1:2")).made
+    assert calls(tmp_path)[1].endswith(f"--cuda-event-trace=false -f true -o {tmp_path}/report -- prog")
 
 
-def test_capture_imports_what_nsys_leaves(fake, tmp_path, monkeypatch, machine):
-    from stepprof.profiler.capture import command
-    from stepprof.profiler.capture.machine import Machine
-    from stepprof.profiler.store import open_run
-
+@pytest.mark.parametrize(("window", "steps"), [(Window(), 8), (Window(steps="2:4"), 2)])
+def test_capture_imports_what_nsys_leaves(fake, tmp_path, monkeypatch, window, steps):
     monkeypatch.setattr(command, "this_machine", lambda: Machine(13000, 2))
     monkeypatch.setattr(nsys, "record", lambda *_: nsys.Recording(0, tmp_path / "demo.sqlite"))
     fake()
-    options = command.CaptureOptions(["true"], tmp_path / "r.duckdb", "nsys", "none")
+    options = CaptureOptions(["true"], tmp_path / "r.duckdb", "nsys", "none", window)
     assert command.capture(options, []).code == 0
     store = open_run(tmp_path / "r.duckdb")
     facts = dict(store.rows("FROM manifest"))
+    found = attribute(store).steps
     store.close()
     assert (facts["backend"], json.loads(facts["command"])) == ("nsys", ["true"])
+    assert int((found.windows.ops > 0).sum()) == steps

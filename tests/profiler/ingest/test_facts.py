@@ -10,7 +10,7 @@ from stepprof.profiler.ingest.facts import load_costs, load_facts
 from stepprof.profiler.store import Store
 from tests.trace_builder import TraceBuilder
 
-STEP = '{"step": 3, "drafted": 5, "kept": 4, "batch": 1, "class": "code", "context_length": 512}'
+STEP = '{"step": 3, "drafted": 5, "kept": 4, "batch": 1, "class": "code", "context_length": 512, "gpu_ns": 9000}'
 CALL = '{"step": 3, "layer": 7, "rows": 2, "experts": 3, "skipped": false}'
 COST = '{"label": "gemm", "bytes_read": 10, "bytes_written": 20, "flops": 30, "source": "counted"}'
 
@@ -30,7 +30,7 @@ def written(folder: Path, *lines: str) -> Path:
 def test_steps_and_calls(store: Store, tmp_path: Path):
     load_facts(written(tmp_path, STEP, CALL, "", '{"step": 4}', '{"step": 4, "layer": 0}'), store)
 
-    assert store.rows("FROM step_fact ORDER BY step") == [(3, 5, 4, 1, "code", 512), (4, None, None, None, None, None)]
+    assert store.rows("FROM step_fact ORDER BY step") == [(3, 5, 4, 1, "code", 512, 9000), (4, *[None] * 6)]
     assert store.rows("FROM call_fact ORDER BY step") == [(3, 7, 2, 3, False), (4, 0, None, None, None)]
 
 

@@ -1,0 +1,62 @@
+"""What tracing did to the steps, as the control run beside the capture told: every later output prints it.
+
+    found = tracing_inflation(store)      # None without a control
+    found.ratio, found.interval           # traced over untraced step time, with its 95 % interval
+    inflation_warning(store)              # for answers that rest on untraced time: what-if, gates
+    time_warnings(store)                  # for answers that do not list all warnings of their run
+
+All figures are measured (profiler/capture/control.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stepprof.profiler.store import Store
+
+LIMIT = 1.05  # above it an answer about untraced time rests on doubtful ground (DESIGN, CLI contract)
+CODE = "tracing_inflation"
+OTHER_TIMES = ("cpu_stand_in",)  # warnings of a run whose times are not those of a GPU
+
+
+@dataclass(frozen=True)
+class TracingInflation:
+    """Traced over untraced step time; where the control timed the GPU, ratio = 1 + span + prologue."""
+
+    ratio: float
+    interval: tuple[float, float] | None  # 95 %; None in runs of before it was kept
+    span: float | None = None  # what ops and the gaps between them gained, of the untraced step
+    prologue: float | None = None  # what the time before and after them gained
+
+
+def tracing_inflation(store: Store) -> TracingInflation | None:
+    """What the manifest of the run says; None where no control was compared."""
+    rows = store.rows("SELECT key, value FROM manifest WHERE key LIKE '%inflation%'")
+    found = {key: float(value) for key, value in rows}
+    if "tracing_inflation" not in found:
+        return None
+    low, high = found.get("tracing_inflation_low"), found.get("tracing_inflation_high")
+    interval = None if low is None or high is None else (low, high)
+    span, prologue = found.get("inflation_span"), found.get("inflation_prologue")
+    return TracingInflation(found["tracing_inflation"], interval, span, prologue)
+
+
+def inflation_warning(store: Store) -> dict[str, Any] | None:
+    """A warning for the CLI's list where tracing made steps more than 5 % longer; None where it did not."""
+    found = tracing_inflation(store)
+    if found is None or found.ratio <= LIMIT:
+        return None
+    between = "" if found.interval is None else f" ({found.interval[0]:.2f} to {found.interval[1]:.2f})"
+    text = (
+        f"Tracing made a step {found.ratio:.2f} times as long as untraced{between}: "
+        "times saved in this trace are not the times saved without it."
+    )
+    return {"code": CODE, "count": 1, "text": text}
+
+
+def time_warnings(store: Store) -> list[dict[str, Any]]:
+    """What makes the run's times other than those of an untraced GPU."""
+    inflated = inflation_warning(store)
+    found = [warning for warning in store.warnings() if warning["code"] in OTHER_TIMES]
+    return found if inflated is None else [*found, inflated]

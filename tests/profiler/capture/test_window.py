@@ -1,0 +1,69 @@
+"""Ops outside the window are left out after the import, with the calls that launched them."""
+
+import pytest
+
+from stepprof.analyses.refusals import refuse_unanswerable
+from stepprof.profiler.capture.window import Window, keep_window
+from stepprof.profiler.errors import InputError
+from stepprof.profiler.store import Store
+from tests.trace_builder import TraceBuilder
+
+
+def six_steps() -> Store:
+    """Steps of 100 ns, each a graph of one kernel; step 3 is marked by a range inside it too."""
+    trace = TraceBuilder().range("warm-up", 0, 100).range("step/3", 310, 390)
+    for i in range(6):
+        trace.range(f"step/{i}", 100 * i, 100 * i + 100)
+        trace.graph_launch(call=(100 * i + 5, 100 * i + 10)).kernel("k", 100 * i + 20, 100 * i + 120, node=1)
+    return trace.store()
+
+
+def starts(store: Store) -> list[int]:
+    return [ns for (ns,) in store.rows("SELECT start_ns FROM op ORDER BY start_ns")]
+
+
+@pytest.mark.parametrize(("window", "expected"), [
+    (Window(), [20, 120, 220, 320, 420, 520]),
+    (Window(steps="1:3"), [120, 220]),
+    (Window(steps="3:5"), [320, 420]),  # the mark inside step 3 is no step of its own
+    (Window(steps="5:99"), [520]),
+    (Window(steps="0:1", marker="^warm"), [20]),
+    (Window(range_="^step/[24]$"), [220, 420]),
+    (Window(delay_s=1), [20, 120, 220, 320, 420, 520]),
+])  # fmt: skip
+def test_ops_of_the_window_stay(window, expected):
+    store = six_steps()
+    keep_window(store, window, recorded=False)
+    assert starts(store) == expected
+    assert store.value("SELECT count(*) FROM api") == len(expected)
+    refuse_unanswerable(store)  # launches left out are not lost ones
+
+
+def test_a_backend_that_kept_to_steps_is_believed_but_not_for_ranges():
+    store = six_steps()
+    keep_window(store, Window(steps="1:3"), recorded=True)
+    assert len(starts(store)) == 6
+    keep_window(store, Window(range_="step/1"), recorded=True)
+    assert starts(store) == [120]
+
+
+def test_calls_that_launch_nothing_stay():
+    trace = TraceBuilder().range("step/0", 0, 100).range("step/1", 100, 200).api("cudaDeviceSynchronize", 50, 60)
+    store = trace.kernel("k", 20, 30, call=(5, 6)).kernel("k", 120, 130, call=(105, 106)).store()
+    keep_window(store, Window(steps="1:2"), recorded=False)
+    assert store.rows("SELECT start_ns FROM api ORDER BY start_ns") == [(50,), (105,)]
+
+
+@pytest.mark.parametrize(("window", "sentence"), [
+    (Window(steps="6:9"), "the run has 6 steps, so give --steps A:B with A below 6"),
+    (Window(steps="0:1", marker="tick"), "no range matches 'tick'; the run has step/0, warm-up, step/1, step/2, step/3"),
+    (Window(range_="verify"), "no range matches 'verify'; the run has step/0"),
+])  # fmt: skip
+def test_an_empty_window_is_told(window, sentence):
+    with pytest.raises(InputError, match=sentence):
+        keep_window(six_steps(), window, recorded=False)
+
+
+def test_a_run_without_ranges_says_so():
+    with pytest.raises(InputError, match="the run has no ranges at all"):
+        keep_window(TraceBuilder().kernel("k", 1, 2).store(), Window(range_="x"), recorded=True)
