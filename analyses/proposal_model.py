@@ -177,4 +177,4 @@ class Proposal:
     predicted_ms: float | None = None  # a human's estimate of the change of the step
     gate: Gate | None = None
     optional: bool = False  # a selection may match nothing
-    where: str = ""  # file and line, for sentences
+    where: tuple[str, ...] = ()  # file and line of each edit, for sentences

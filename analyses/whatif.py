@@ -75,13 +75,14 @@ def evaluate(graph: StepGraph, proposals: Sequence[Proposal], settings: Settings
 def edited(graph: StepGraph, proposal: Proposal, assume: Assumptions, must_match: bool = True) -> Edited:
     """All edits of a proposal, one behind the other."""
     ops, work, extra, k, notes = 0, 0.0, 0.0, None, list[str]()
-    for edit in proposal.edits:
+    for n, edit in enumerate(proposal.edits):
+        fault = _Fault(proposal, n)
         if must_match and not proposal.optional:
-            _must_match(graph, proposal, edit)
-        done = _applied(graph, proposal, edit, assume)
+            _must_match(graph, edit, fault)
+        done = _applied(graph, edit, assume, fault)
         if not done.touched.any() and not isinstance(edit, Draft):
             if must_match and not proposal.optional:
-                raise InputError(f'{proposal.where}"{proposal.name}": the ops that match are not changed by this edit.')
+                raise fault.saying("the ops that match are not changed by this edit.")
             notes.append("matches nothing")
         ops += int(np.sum(done.touched))
         work += float(graph.duration[done.touched].sum(axis=0).mean())
@@ -91,18 +92,30 @@ def edited(graph: StepGraph, proposal: Proposal, assume: Assumptions, must_match
     return Edited(graph, ops, work, tuple(notes), extra, k)
 
 
-def _applied(graph: StepGraph, proposal: Proposal, edit: Edit, assume: Assumptions) -> Done:
+@dataclass(frozen=True)
+class _Fault:
+    """The fault of the n-th edit of a proposal."""
+
+    proposal: Proposal
+    n: int
+
+    def saying(self, what: str) -> InputError:
+        where = self.proposal.where[self.n] + ", " if self.proposal.where else ""
+        return InputError(f'{where}"{self.proposal.name}": {what}')
+
+
+def _applied(graph: StepGraph, edit: Edit, assume: Assumptions, at: _Fault) -> Done:
     try:
         return apply(graph, edit, assume)
     except UsageError as fault:
-        raise InputError(f'{proposal.where}"{proposal.name}": {fault}') from None
+        raise at.saying(str(fault)) from None
 
 
-def _must_match(graph: StepGraph, proposal: Proposal, edit: Edit) -> None:
+def _must_match(graph: StepGraph, edit: Edit, fault: _Fault) -> None:
     """InputError where one of the edit's selections matches no op."""
     for select in (getattr(edit, field.name) for field in fields(edit)):
         if isinstance(select, Select) and not matching(graph.nodes, select).any():
-            raise InputError(f'{proposal.where}"{proposal.name}": {nothing_matches(graph.nodes, select)}.')
+            raise fault.saying(f"{nothing_matches(graph.nodes, select)}.")
 
 
 def work_ns(graph: StepGraph) -> Ints:

@@ -102,9 +102,9 @@ def test_other_drafts_change_the_kept_tokens():
 
 
 def test_a_selection_without_ops_is_a_fault_unless_optional():
-    wanted = Proposal("none", (Remove(named("x")),), where="p.toml, line 3, [[proposal]] 1, ")
+    wanted = Proposal("none", (Remove(named("x")),), where=("p.toml, line 3, [[proposal]] 1, remove",))
     with pytest.raises(
-        InputError, match=r'p.toml, line 3, \[\[proposal\]\] 1, "none": no op has name .*there are a, b, j, s'
+        InputError, match=r'p.toml, line 3, \[\[proposal\]\] 1, remove, "none": no op has name .*there are a, b, j, s'
     ):
         evaluate(FORK, [wanted], PLAIN)
     found = evaluate(FORK, [replace(wanted, optional=True)], PLAIN).proposals[0]

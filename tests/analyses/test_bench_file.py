@@ -1,0 +1,59 @@
+"""Bench files as what-if reads them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepprof.analyses.bench_file import Wanted, replacement
+from stepprof.analyses.proposal_model import Given
+from stepprof.profiler.errors import InputError
+
+
+def result(**more: Any) -> dict[str, Any]:
+    return {"name": "call", "rows": 1, "mode": "call", "p50_us": {"value": 80.0, "kind": "measured"}} | more
+
+
+def written(folder: Path, document: Any) -> Path:
+    path = folder / "bench.json"
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    return path
+
+
+def test_a_figure_has_its_kind_and_the_range_of_its_blocks(tmp_path: Path):
+    path = written(tmp_path, {"results": [result(), result(rows=2, block_p50_us=[70, 90])]})
+    assert replacement(path, Wanted(rows=1)) == Given(80, 80, 80, "measured")
+    assert replacement(path, Wanted(rows=2)) == Given(80, 70, 90, "measured")
+    quoted = written(tmp_path, {"results": [result(p50_us={"value": 3, "kind": "quoted"})]})
+    assert replacement(quoted, Wanted()).kind == "quoted"
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ("{", "is not a JSON document"),
+        ([], "holds no results"),
+        ({"results": [3]}, "holds no results"),
+        ({"results": [result()], "complete": False}, "did not run to its end"),
+        (
+            {"results": [result(rows=2)]},
+            "no result fits: choose one by result, mode and rows; there are call, mode call, rows 2",
+        ),
+        ({"results": [result(p50_us=None)]}, "p50_us says no value and kind"),
+        ({"results": [result(p50_us={"value": 0, "kind": "measured"})]}, "must be above 0"),
+        (
+            {"results": [result(p50_us={"value": 1, "kind": "guessed"})]},
+            "of kind measured, modelled, simulated, quoted",
+        ),
+    ],
+)
+def test_faults(tmp_path: Path, document: Any, said: str):
+    with pytest.raises(InputError) as fault:
+        replacement(written(tmp_path, document), Wanted(rows=1))
+    assert said in str(fault.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path):
+    with pytest.raises(InputError, match="cannot be read"):
+        replacement(tmp_path / "none.json", Wanted())
