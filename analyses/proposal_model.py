@@ -88,7 +88,7 @@ class Break:
 
 @dataclass(frozen=True)
 class Move:
-    """Each run of selected ops leaves its chain for a branch of its own, on a card; `until` waits for it."""
+    """The ops leave their chain for a branch of their own, on a card; behind each run the next op of `until` waits."""
 
     select: Select
     until: Select

@@ -3,8 +3,9 @@
     answer = evaluate(graph, proposals, Settings(Assumptions(node_cost(graph))))
     answer.proposals[0].alone.delta_ms        # ms a step, modelled, with its interval
 
-The change is the mean over steps of replay(edited) − replay(graph), so that what the fit gets wrong cancels;
-it is applied to the measured p50 of the step. Intervals: whatif_interval.py; tokens/s: whatif_effects.py.
+Each measured step takes its own replay(edited) − replay(graph), so that what the fit gets wrong cancels; the change
+is that of the p50 of the steps, which is also what a measurement of two arms compares (a mean would follow a few
+slow steps). Intervals: whatif_interval.py; tokens/s: whatif_effects.py.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ class _Evaluation:
         alone = edited(self.graph, proposal, settings.assume)
         change = alone.wall() - self.wall  # [steps]
         doubt = doubt_of(self.graph, proposal, settings.assume, change, self.error, self.base.step_ms)
-        delta, kept = interval(float(change.mean()) / 1e6, doubt), self._kept(alone.k)
+        delta, kept = interval(self._of_p50(change), doubt), self._kept(alone.k)
         assert delta.value is not None and delta.low is not None and delta.high is not None
         removed = float((work_ns(self.graph) - work_ns(alone.graph)).mean()) / 1e6
         more, whole = self._behind(proposal, alone, doubt)
@@ -178,7 +179,12 @@ class _Evaluation:
             doubt = doubt_of(before, proposal, self.settings.assume, more, self.error, self.base.step_ms)
         self.doubts.append(doubt)
         together = joined(self.doubts, whole)
-        return interval(float(more.mean()) / 1e6, doubt), interval(float(whole.mean()) / 1e6, together)
+        after = self._of_p50(whole)
+        return interval(after - self._of_p50(was - self.wall), doubt), interval(after, together)
+
+    def _of_p50(self, change: Reals) -> float:
+        """Change of the p50 of the measured steps, each with its own change [steps] ns; ms."""
+        return float(np.median(self.graph.wall + change) - np.median(self.graph.wall)) / 1e6
 
     def _kept(self, k: int | None) -> Figure | None:
         """Kept tokens with another k, where acceptance is known."""

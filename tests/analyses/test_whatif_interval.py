@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepprof.analyses.clustered_shares import t_quantile
 from stepprof.analyses.proposal_model import Draft, Fuse, Given, Proposal, Scale, Select, Split
 from stepprof.analyses.replay import HeldOutError
 from stepprof.analyses.speculation_result import Figure
+from stepprof.analyses.statistics import t_quantile
 from stepprof.analyses.whatif_interval import doubt_of, interval, joined
 from stepprof.analyses.whatif_result import Doubt
 from tests.proposals import ASSUME, exactly, named
@@ -48,7 +48,7 @@ def test_the_spread_over_steps():
 
 def test_sources_add_up_in_quadrature_and_the_replay_is_the_least():
     made = Doubt((0.3, 0.1), (0, 0), (0.4, 0), 0.0, 0.2)
-    assert interval(-1, made) == Figure(-1, "modelled", pytest.approx(-1.5), pytest.approx(-0.8))
+    assert interval(-1, made) == Figure(-1, "modelled", -1.5, -0.8)
     error = HeldOutError(4, 0, 0, 0.02, 0.05, 0)
     assert doubt_of(CHAIN, Proposal("x", ()), ASSUME, SAME, error, 10.0).replay == pytest.approx(0.2)
 

@@ -1,4 +1,4 @@
-"""Bench files as what-if reads them."""
+"""Measured times that replace an op: which result is meant, and its bounds."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stepprof.analyses.bench_file import Wanted, replacement
+from stepprof.analyses.measured_times import Wanted, replacement
 from stepprof.analyses.proposal_model import Given
 from stepprof.profiler.errors import InputError
 
@@ -22,29 +22,30 @@ def written(folder: Path, document: Any) -> Path:
 
 
 def test_a_figure_has_its_kind_and_the_range_of_its_blocks(tmp_path: Path):
-    path = written(tmp_path, {"results": [result(), result(rows=2, block_p50_us=[70, 90])]})
+    path = written(tmp_path, {"bench": "sidecar", "results": [result(), result(rows=2, block_p50_us=[70, 90])]})
     assert replacement(path, Wanted(rows=1)) == Given(80, 80, 80, "measured")
     assert replacement(path, Wanted(rows=2)) == Given(80, 70, 90, "measured")
-    quoted = written(tmp_path, {"results": [result(p50_us={"value": 3, "kind": "quoted"})]})
+    quoted = written(tmp_path, {"bench": "sidecar", "results": [result(p50_us={"value": 3, "kind": "quoted"})]})
     assert replacement(quoted, Wanted()).kind == "quoted"
 
 
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ("{", "is not a JSON document"),
-        ([], "holds no results"),
-        ({"results": [3]}, "holds no results"),
-        ({"results": [result()], "complete": False}, "did not run to its end"),
+        ("{", "is no bench file"),
+        ({"bench": "sidecar", "results": [result()], "complete": False}, "did not run to its end"),
         (
-            {"results": [result(rows=2)]},
+            {"bench": "sidecar", "results": [result(rows=2)]},
             "no result fits: choose one by result, mode and rows; there are call, mode call, rows 2",
         ),
-        ({"results": [result(p50_us=None)]}, "p50_us says no value and kind"),
-        ({"results": [result(p50_us={"value": 0, "kind": "measured"})]}, "must be above 0"),
+        ({"bench": "sidecar", "results": [result(p50_us=None)]}, "is no bench file"),
         (
-            {"results": [result(p50_us={"value": 1, "kind": "guessed"})]},
-            "of kind measured, modelled, simulated, quoted",
+            {"bench": "sidecar", "results": [result(p50_us={"value": 0, "kind": "measured"})]},
+            "p50_us and block_p50_us must be above 0",
+        ),
+        (
+            {"bench": "sidecar", "results": [result(p50_us={"value": 1, "kind": "guessed"})]},
+            "is no bench file",
         ),
     ],
 )
