@@ -587,7 +587,7 @@ const char* const NEEDED_CALLS =
     "StreamWaitEvent|Stream(Begin|End)Capture|EventRecord|(Device|Stream|Event|Ctx|Thread)Synchronize|ModuleLoad|LibraryLoad)";
 
 // Names the calls to be recorded one by one; false where this CUPTI can only record all of them.
-bool enable_needed_calls(bool on) {
+bool enable_needed_calls() {
     if (!cupti.cuptiActivityEnableRuntimeApi || !cupti.cuptiActivityEnableDriverApi) return false;
     static const std::regex needed(NEEDED_CALLS);
     for (bool runtime : {true, false})
@@ -596,7 +596,7 @@ bool enable_needed_calls(bool on) {
             const auto domain = runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
             if (cupti.cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || !name || !std::regex_search(name, needed)) continue;
             const auto enable = runtime ? cupti.cuptiActivityEnableRuntimeApi : cupti.cuptiActivityEnableDriverApi;
-            if (enable(id, on) != CUPTI_SUCCESS && on) return false;
+            if (enable(id, 1) != CUPTI_SUCCESS) return false;
         }
     return true;
 }
@@ -616,15 +616,19 @@ std::atomic<bool> cupti_ready{false};  // subscribed; ops can be recorded
 std::mutex ops_mutex;
 bool ops_on = false;
 
+// Calls are recorded from the start, whatever the window: enabled later, CUPTI gives none of them (seen with CUDA 13.0).
+// The import leaves out those outside the window.
+void record_calls() {
+    const char* wanted = getenv("STEPPROF_API");
+    if ((wanted && strcmp(wanted, "all") == 0) || !enable_needed_calls())
+        for (CUpti_ActivityKind kind : CALL_KINDS) enable(kind);
+}
+
 void switch_ops(bool on) {
     std::lock_guard<std::mutex> hold(ops_mutex);
     if (!cupti_ready || ops_on == on) return;
     ops_on = on;
-    const char* wanted = getenv("STEPPROF_API");
-    const bool all_calls = (wanted && strcmp(wanted, "all") == 0) || !enable_needed_calls(on);
     for (CUpti_ActivityKind kind : OP_KINDS) on ? enable(kind) : void(cupti.cuptiActivityDisable(kind));
-    if (all_calls)
-        for (CUpti_ActivityKind kind : CALL_KINDS) on ? enable(kind) : void(cupti.cuptiActivityDisable(kind));
 }
 
 // When ops are recorded: always, between two times, or between two of the ranges that match an expression.
@@ -918,6 +922,7 @@ void start_ops() {
     cupti_ready = true;
     enable(CUPTI_ACTIVITY_KIND_DEVICE);
     enable(CUPTI_ACTIVITY_KIND_CONTEXT);
+    record_calls();
     if (window().open_at_start()) switch_ops(true);
     add_clock(false);
 }

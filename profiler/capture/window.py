@@ -30,6 +30,11 @@ WITH matching AS (
 SELECT *, CASE WHEN NOT inside THEN row_number() OVER (PARTITION BY inside ORDER BY start_ns, end_ns DESC) - 1 END AS number
 FROM matching
 """
+# the collector records calls from the start and ops in the window: a launch without its ops would count as lost
+CALLS_AROUND = """
+DELETE FROM api WHERE start_ns < (SELECT min(launch.start_ns) FROM api launch SEMI JOIN op USING (process, correlation))
+    OR start_ns > (SELECT max(end_ns) FROM op)
+"""
 CHOSEN = "CREATE TEMP TABLE _chosen AS FROM _matching WHERE "
 
 
@@ -86,7 +91,7 @@ class Window:
 
 
 def keep_window(store: Store, window: Window, recorded: bool) -> None:
-    """Leave out ops that were launched outside the window; InputError where nothing matches it.
+    """Leave out ops that were launched outside the window, and calls around it; InputError where nothing matches it.
 
     `recorded` says that the backend kept to --steps by itself. A range it must not keep to: the collector records
     from the first match on, since CUPTI confuses launches in its second session.
@@ -96,6 +101,8 @@ def keep_window(store: Store, window: Window, recorded: bool) -> None:
     elif window.steps is not None and not recorded:
         first, last = (int(number) for number in window.steps.split(":"))
         _keep(store, window.marker or ANY_STEP, (first, last))
+    if recorded and window.words != "all":
+        store.con.execute(CALLS_AROUND)
 
 
 def _keep(store: Store, pattern: str, numbers: tuple[int, int] | None) -> None:

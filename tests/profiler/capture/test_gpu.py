@@ -81,7 +81,12 @@ def test_kill_keeps_what_was_flushed(captured):
 def test_steps_window(captured):
     code, con = captured("--no-control", "--steps", "10:20")
     assert code == 0
-    assert 9 <= value(con, "SELECT count(DISTINCT correlation) FROM op WHERE graph_node IS NOT NULL") <= 11
+    replays = value(con, "SELECT count(DISTINCT correlation) FROM op WHERE graph_node IS NOT NULL")
+    assert 9 <= replays <= 11
+    launches = "SELECT count(DISTINCT correlation) FROM op SEMI JOIN api USING (process, correlation) WHERE graph_node IS NOT NULL"
+    assert value(con, launches) == replays, "each has its call"
+    calls = "SELECT count(*) FROM api JOIN name USING (name_id) WHERE text LIKE 'cudaGraphLaunch%'"
+    assert replays <= value(con, calls) <= replays + 1
 
 
 def test_the_built_in_model_splits_the_inflation(tmp_path):

@@ -47,6 +47,21 @@ def test_a_backend_that_kept_to_steps_is_believed_but_not_for_ranges():
     assert starts(store) == [120]
 
 
+def test_calls_around_what_the_collector_recorded_are_left_out():
+    """It records calls from the start and ops in the window only: the other launches are not lost ones."""
+    trace = TraceBuilder()
+    for i in range(6):
+        trace.range(f"step/{i}", 100 * i, 100 * i + 100).api("cudaStreamSynchronize", 100 * i + 15, 100 * i + 95)
+        if i in (2, 3):
+            trace.graph_launch(call=(100 * i + 5, 100 * i + 10)).kernel("k", 100 * i + 20, 100 * i + 90, node=1)
+        else:
+            trace.api("cudaGraphLaunch", 100 * i + 5, 100 * i + 10, correlation=1000 + i)
+    store = trace.store()
+    keep_window(store, Window(steps="2:4"), recorded=True)
+    assert store.rows("SELECT start_ns FROM api ORDER BY 1") == [(205,), (215,), (305,), (315,)]
+    refuse_unanswerable(store)
+
+
 def test_calls_that_launch_nothing_stay():
     trace = TraceBuilder().range("step/0", 0, 100).range("step/1", 100, 200).api("cudaDeviceSynchronize", 50, 60)
     store = trace.kernel("k", 20, 30, call=(5, 6)).kernel("k", 120, 130, call=(105, 106)).store()
