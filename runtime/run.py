@@ -102,6 +102,7 @@ def _figures(name: str, tally: Tally, engine: Engine) -> dict[str, Any]:
         "class": name,
         "steps": len(tally.step_ms),
         "p50_step_ms": figure(statistics.median(tally.step_ms), time_kind),
+        "step_ms": [round(ms, 6) for ms in tally.step_ms],  # of the kind of their median
         "kept_per_step": figure(sum(tally.kept) / len(tally.kept), kept_kind, beyond),
         "tokens_per_s": figure(tokens_per_s, both, beyond),
         "acceptance": acceptance,

@@ -35,6 +35,7 @@ def test_tiny_runs_as_a_command_in_seconds():
     document = json.loads(done.stdout)
     (prose,) = document["classes"]
     assert prose["steps"] == 4 and prose["p50_step_ms"]["kind"] == "measured"
+    assert prose["p50_step_ms"]["value"] == pytest.approx(sum(sorted(prose["step_ms"])[1:3]) / 2, abs=1e-6)
     assert sum(map(len, prose["tokens"])) >= 4
 
 
