@@ -1,6 +1,6 @@
 // Small pieces that every part of the page uses: unpacking, elements, figures, colours, sections.
 "use strict";
-const report = { sections: [], redraw: [] };
+const report = { redraw: [] };
 
 async function unpacked(id) {
   const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
@@ -49,18 +49,26 @@ function table(heads, rows, caption) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
 }
 
-const cells = (...values) => el("tr", {}, ...values.map((value) => el("td", {}, value)));
+// The figures of a chart as a table, folded away: for reading aloud, copying and printing.
+const folded = (title, heads, rows) => el("details", {}, el("summary", {}, title), table(heads, rows, title));
 
-// A Plotly chart that follows the theme; `make` returns its traces and layout anew.
+function cells(first, ...values) {
+  return el("tr", {}, el("td", {}, clean(first)), ...values.map((value) => el("td", {}, value === null || value === undefined ? "" : clean(value))));
+}
+
+// A Plotly chart that follows the theme; `make` returns its traces and layout anew. On narrow screens the
+// legend lies below, in two columns, and the chart grows by what the legend needs.
 function chart(parent, label, make, height = 360) {
-  const place = el("figure", { class: "chart", "aria-label": label });
-  place.style.height = `${height}px`;
+  const place = el("figure", { class: "chart", role: "img", "aria-label": label });
   parent.append(place);
   const draw = () => {
     const { traces, layout } = make();
     const axis = { gridcolor: css("--line"), zerolinecolor: css("--line"), automargin: true };
-    const narrow = innerWidth < 700;
-    const base = { paper_bgcolor: css("--ground"), plot_bgcolor: css("--ground"), font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 }, margin: { l: 60, r: 15, t: 10, b: 45 }, height, legend: narrow ? { orientation: "h", y: -0.2 } : { orientation: "v" } };
+    const narrow = place.clientWidth < 660, named = traces.filter((trace) => trace.name && trace.showlegend !== false).length;
+    const more = narrow && named > 1 ? 24 + 20 * Math.ceil(named / 2) : 0;
+    place.style.height = `${height + more}px`;
+    const below = { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, xref: "container", entrywidth: 0.46, entrywidthmode: "fraction", maxheight: more, font: { size: 11 } };
+    const base = { paper_bgcolor: css("--ground"), plot_bgcolor: css("--ground"), font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 }, margin: { l: 60, r: 15, t: 10, b: 45 + more }, height: height + more, legend: narrow ? below : { orientation: "v" } };
     const full = { ...base, ...layout, xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis } };
     Plotly.react(place, traces, full, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["toImage", "lasso2d", "select2d"] });
   };
