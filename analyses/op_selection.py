@@ -49,14 +49,16 @@ def _each(texts: Sequence[str], pattern: re.Pattern[str]) -> Bools:
 
 
 def nothing_matches(nodes: Nodes, select: Select) -> str:
-    """What the conditions match one by one, and what exists for those that match nothing."""
+    """Which conditions match nothing and what exists instead; empty where ops match."""
     alone: list[str] = []
     for key in ("role", "kind", "layer", "phase", "name", "device", "label"):
         value = getattr(select, key)
         if value and not matching(nodes, Select(**{key: value})).any():
             said = value if isinstance(value, str) else ", ".join(map(str, value))
             alone.append(f'no op has {key} "{said}": {_exists(nodes, key, said)}')
-    return "; ".join(alone) if alone else "each condition alone matches, but no op meets all of them"
+    if alone or matching(nodes, select).any():
+        return "; ".join(alone)
+    return "each condition alone matches, but no op meets all of them"
 
 
 def _exists(nodes: Nodes, key: str, said: str) -> str:

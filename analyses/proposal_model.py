@@ -55,6 +55,7 @@ class Scale:
     factor: Given | None = None
     to_us: Given | None = None
     floor: bool = False
+    traffic_bytes: Given | None = None  # that each op moves, where no costs are on record
     bandwidth_gb_s: Given | None = None
 
 

@@ -4,28 +4,29 @@
     answer.proposals[0].alone.delta_ms        # ms a step, modelled, with its interval
 
 The change is the mean over steps of replay(edited) − replay(graph), so that what the fit gets wrong cancels;
-it is applied to the measured p50 of the step. Intervals: whatif_interval.py.
+it is applied to the measured p50 of the step. Intervals: whatif_interval.py; tokens/s: whatif_effects.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from stepprof.analyses import rates
 from stepprof.analyses.assumptions import Assumptions
-from stepprof.analyses.op_selection import nothing_matches
+from stepprof.analyses.forecasts import kept_with
+from stepprof.analyses.op_selection import matching, nothing_matches
 from stepprof.analyses.ops import Ints
-from stepprof.analyses.proposal_model import Proposal
+from stepprof.analyses.proposal_model import Draft, Edit, Proposal, Select
 from stepprof.analyses.replay import HeldOutError, held_out_error, replay, wall_of
-from stepprof.analyses.speculation_result import Figure, Rate
+from stepprof.analyses.speculation_result import Figure, Lane
 from stepprof.analyses.step_graph import StepGraph
 from stepprof.analyses.whatif_edits import Done, apply
-from stepprof.analyses.whatif_interval import doubt_of, interval
-from stepprof.analyses.whatif_result import Answer, Effect, WhatIf
+from stepprof.analyses.whatif_effects import Base, effect, table, targets, today_rate
+from stepprof.analyses.whatif_interval import Reals, doubt_of, interval, joined
+from stepprof.analyses.whatif_result import Answer, Doubt, WhatIf
 from stepprof.profiler.errors import InputError, UsageError
 
 INFLATED = 1.05  # tracing made the step longer than this: a warning
@@ -38,7 +39,8 @@ class Settings:
 
     assume: Assumptions
     kept: Figure | None = None  # tokens a step
-    period_ms: float | None = None  # p50 start to start, measured
+    period_ms: float | None = None  # start to start, measured
+    lane: Lane | None = None  # acceptance of drafts, for other k
     tracing_inflation: float | None = None
     table_ms: tuple[float, ...] = ()  # lines of the table; default: today's step and the proposals' steps
     rates: tuple[float, ...] = ()  # tokens/s to reach
@@ -53,52 +55,54 @@ class Edited:
     ops: int
     work_ns: float  # mean over steps, of the touched ops as they were
     notes: tuple[str, ...]
+    extra_ns: float = 0.0  # on top of the replay
+    k: int | None = None  # drafts of a step, where the proposal changes them
+
+    def wall(self) -> Reals:
+        """Replayed length of each step, [steps] ns."""
+        return wall_of(replay(self.graph)) + self.extra_ns
 
 
 def evaluate(graph: StepGraph, proposals: Sequence[Proposal], settings: Settings) -> WhatIf:
     """Every proposal alone and in sequence.
 
-    InputError where a selection matches nothing and is not optional, UsageError where a figure is missing.
+    InputError where a selection matches nothing and is not optional, or a figure that an edit needs is missing.
     """
-    wall = wall_of(replay(graph))
-    error = held_out_error(graph)
-    answers: list[Answer] = []
-    row, row_wall = graph, wall
-    for proposal in proposals:
-        alone = edited(graph, proposal, settings.assume, must_match=True)
-        row = edited(row, proposal, settings.assume, must_match=False).graph
-        after = wall_of(replay(row))
-        step = float(np.mean(after - wall)) / 1e6
-        answers.append(_answer(graph, wall, alone, proposal, settings, error, float(np.mean(after - row_wall)), step))
-        row_wall = after
-    return _whole(graph, answers, settings, error)
+    one = _Evaluation(graph, settings)
+    return one.whole([one.answer(proposal) for proposal in proposals])
 
 
-def edited(graph: StepGraph, proposal: Proposal, assume: Assumptions, must_match: bool) -> Edited:
+def edited(graph: StepGraph, proposal: Proposal, assume: Assumptions, must_match: bool = True) -> Edited:
     """All edits of a proposal, one behind the other."""
-    ops, work, notes = 0, 0.0, list[str]()
+    ops, work, extra, k, notes = 0, 0.0, 0.0, None, list[str]()
     for edit in proposal.edits:
+        if must_match and not proposal.optional:
+            _must_match(graph, proposal, edit)
         done = _applied(graph, proposal, edit, assume)
-        if not done.touched.any():
+        if not done.touched.any() and not isinstance(edit, Draft):
             if must_match and not proposal.optional:
-                raise InputError(f"{proposal.where}{proposal.name!r}: {_why_nothing(graph, edit)}.")
+                raise InputError(f'{proposal.where}"{proposal.name}": the ops that match are not changed by this edit.')
             notes.append("matches nothing")
         ops += int(np.sum(done.touched))
         work += float(graph.duration[done.touched].sum(axis=0).mean())
-        notes += done.notes
+        notes += [note for note in done.notes if note not in notes]
+        extra, k = extra + done.extra_ns, done.k if done.k is not None else k
         graph = done.graph
-    return Edited(graph, ops, work, tuple(notes))
+    return Edited(graph, ops, work, tuple(notes), extra, k)
 
 
-def _applied(graph: StepGraph, proposal: Proposal, edit: Any, assume: Assumptions) -> Done:
+def _applied(graph: StepGraph, proposal: Proposal, edit: Edit, assume: Assumptions) -> Done:
     try:
         return apply(graph, edit, assume)
     except UsageError as fault:
-        raise InputError(f"{proposal.where}{proposal.name!r}: {fault}") from None
+        raise InputError(f'{proposal.where}"{proposal.name}": {fault}') from None
 
 
-def _why_nothing(graph: StepGraph, edit: Any) -> str:
-    return nothing_matches(graph.nodes, edit.select)
+def _must_match(graph: StepGraph, proposal: Proposal, edit: Edit) -> None:
+    """InputError where one of the edit's selections matches no op."""
+    for select in (getattr(edit, field.name) for field in fields(edit)):
+        if isinstance(select, Select) and not matching(graph.nodes, select).any():
+            raise InputError(f'{proposal.where}"{proposal.name}": {nothing_matches(graph.nodes, select)}.')
 
 
 def work_ns(graph: StepGraph) -> Ints:
@@ -106,107 +110,94 @@ def work_ns(graph: StepGraph) -> Ints:
     return graph.duration[~graph.nodes.host & ~graph.nodes.wait].sum(axis=0)
 
 
-def _answer(
-    graph: StepGraph,
-    wall: Ints,
-    alone: Edited,
-    proposal: Proposal,
-    settings: Settings,
-    error: HeldOutError,
-    more_ns: float,
-    step_ms: float,
-) -> Answer:
-    change = wall_of(replay(alone.graph)) - wall  # [steps]
-    delta = float(change.mean()) / 1e6
-    removed = float((work_ns(graph) - work_ns(alone.graph)).mean()) / 1e6
-    doubt = doubt_of(graph, proposal, settings.assume, change, error, _today(graph))
-    figure = interval(delta, doubt)
-    assert figure.low is not None and figure.high is not None
-    gate = proposal.gate
-    return Answer(
-        name=proposal.name,
-        edits=tuple(type(edit).__name__.lower() for edit in proposal.edits),
-        ops=alone.ops,
-        work_ms=Figure(alone.work_ns / 1e6, "measured"),
-        removed_work_ms=Figure(removed, "modelled"),
-        hidden_ms=Figure(max(0.0, removed + min(delta, 0.0)), "modelled"),
-        alone=_effect(graph, figure, settings),
-        in_sequence=_effect(graph, interval(more_ns / 1e6, doubt), settings, interval(step_ms, doubt)),
-        doubt=doubt,
-        human_estimate_ms=None if proposal.predicted_ms is None else Figure(proposal.predicted_ms, "quoted"),
-        gate=None if gate is None else str(gate),
-        verdict=None if gate is None else gate.verdict(figure.low, figure.high),
-        null_no_change_ms=0.0,
-        null_sum_of_work_ms=-removed,
-        kept=None,
-        notes=alone.notes,
-    )
+class _Evaluation:
+    """One graph against its proposals; keeps the graph that the sequence has come to."""
 
+    def __init__(self, graph: StepGraph, settings: Settings) -> None:
+        self.graph, self.settings = graph, settings
+        self.wall = wall_of(replay(graph))
+        self.error = held_out_error(graph)
+        period = settings.period_ms
+        self.base = Base(float(np.median(graph.wall)) / 1e6, period, settings.kept)
+        self.so_far, self.so_far_wall, self.extra_ns = graph, self.wall.astype(np.float64), 0.0
+        self.doubts: list[Doubt] = []  # of the sequence
+        self.kept: Figure | None = None  # where the sequence has changed it
 
-def _today(graph: StepGraph) -> float:
-    """Measured p50 of the windows, ms."""
-    return float(np.median(graph.wall)) / 1e6
+    def answer(self, proposal: Proposal) -> Answer:
+        """The proposal alone, then behind those before it."""
+        settings, gate = self.settings, proposal.gate
+        alone = edited(self.graph, proposal, settings.assume)
+        change = alone.wall() - self.wall  # [steps]
+        doubt = doubt_of(self.graph, proposal, settings.assume, change, self.error, self.base.step_ms)
+        delta, kept = interval(float(change.mean()) / 1e6, doubt), self._kept(alone.k)
+        assert delta.value is not None and delta.low is not None and delta.high is not None
+        removed = float((work_ns(self.graph) - work_ns(alone.graph)).mean()) / 1e6
+        more, whole = self._behind(proposal, alone, doubt)
+        return Answer(
+            name=proposal.name,
+            edits=tuple(type(edit).__name__.lower() for edit in proposal.edits),
+            ops=alone.ops,
+            work_ms=Figure(alone.work_ns / 1e6, "measured"),
+            removed_work_ms=Figure(removed, "modelled"),
+            hidden_ms=Figure(max(0.0, removed + min(delta.value, 0.0)), "modelled"),
+            alone=effect(self.base, delta, kept=kept),
+            in_sequence=effect(self.base, more, whole, self.kept),
+            doubt=doubt,
+            human_estimate_ms=None if proposal.predicted_ms is None else Figure(proposal.predicted_ms, "quoted"),
+            gate=None if gate is None else str(gate),
+            verdict=None if gate is None else gate.verdict(delta.low, delta.high),
+            null_no_change_ms=0.0,
+            null_sum_of_work_ms=-removed,
+            kept=kept,
+            notes=alone.notes,
+        )
 
+    def _behind(self, proposal: Proposal, alone: Edited, doubt: Doubt) -> tuple[Figure, Figure]:
+        """Change by this proposal on top of those before it, and of all so far."""
+        before, was = self.so_far, self.so_far_wall
+        if before is not self.graph:
+            alone = edited(before, proposal, self.settings.assume, must_match=False)
+        self.so_far, self.extra_ns = alone.graph, self.extra_ns + alone.extra_ns
+        self.so_far_wall = wall_of(replay(self.so_far)) + self.extra_ns
+        self.kept = self._kept(alone.k) or self.kept
+        more, whole = self.so_far_wall - was, self.so_far_wall - self.wall
+        if before is not self.graph:
+            doubt = doubt_of(before, proposal, self.settings.assume, more, self.error, self.base.step_ms)
+        self.doubts.append(doubt)
+        together = joined(self.doubts, whole)
+        return interval(float(more.mean()) / 1e6, doubt), interval(float(whole.mean()) / 1e6, together)
 
-def _effect(graph: StepGraph, delta: Figure, settings: Settings, of_all: Figure | None = None) -> Effect:
-    """The step and the rate with a change; `of_all` is the change of the whole sequence so far."""
-    change = delta if of_all is None else of_all
-    step = _shifted(change, _today(graph))
-    return Effect(delta, step, _rate(change, settings, _today(graph)))
+    def _kept(self, k: int | None) -> Figure | None:
+        """Kept tokens with another k, where acceptance is known."""
+        lane = self.settings.lane
+        return None if k is None or lane is None else kept_with(lane, k)
 
+    def whole(self, answers: Sequence[Answer]) -> WhatIf:
+        """The answers with what they stand on."""
+        graph, settings, base = self.graph, self.settings, self.base
+        return WhatIf(
+            source=graph.source,
+            gpu=graph.gpu,
+            steps=graph.duration.shape[1],
+            left_out=graph.left_out,
+            step_ms=Figure(base.step_ms, "measured"),
+            period_ms=None if base.period_ms is None else Figure(base.period_ms, "measured"),
+            kept=base.kept,
+            tokens_per_s=today_rate(base),
+            replay_error=self.error,
+            node_cost=settings.assume.node_cost,
+            proposals=tuple(answers),
+            table=table(base, settings.table_ms or self._lines(answers)),
+            targets=targets(base, settings.rates),
+            tracing_inflation=settings.tracing_inflation,
+            warnings=(*settings.warnings, *graph.warnings, *_warnings(settings, self.error)),
+        )
 
-def _shifted(change: Figure, by: float) -> Figure:
-    low, value, high = (None if x is None else x + by for x in (change.low, change.value, change.high))
-    return Figure(value, "modelled", low, high)
-
-
-def _rate(change: Figure, settings: Settings, today: float) -> Figure | None:
-    """tokens/s with a change of the period; the longer step is the lower rate."""
-    if settings.kept is None or settings.kept.value is None:
-        return None
-    step = _shifted(change, settings.period_ms or today)
-    kept = settings.kept.value
-    low, value, high = (
-        None if x is None or x <= 0 else rates.tokens_per_s(kept, x) for x in (step.high, step.value, step.low)
-    )
-    return Figure(value, "modelled", low, high)
-
-
-def _whole(graph: StepGraph, answers: Sequence[Answer], settings: Settings, error: HeldOutError) -> WhatIf:
-    today, kept = _today(graph), settings.kept
-    period = settings.period_ms
-    value = None if kept is None else kept.value
-    lines = settings.table_ms or (period or today, *((period or today) + _total(a, today) for a in answers))
-    return WhatIf(
-        source=graph.source,
-        gpu=graph.gpu,
-        steps=len(graph.steps),
-        left_out=graph.left_out,
-        step_ms=Figure(today, "measured"),
-        period_ms=None if period is None else Figure(period, "measured"),
-        kept=kept,
-        tokens_per_s=_now(kept, period or today),
-        replay_error=error,
-        node_cost=settings.assume.node_cost,
-        proposals=tuple(answers),
-        table=() if value is None else tuple(Rate(ms, rates.tokens_per_s(value, ms)) for ms in lines if ms > 0),
-        targets=() if value is None else tuple(Rate(rates.step_for(value, rate), rate) for rate in settings.rates),
-        tracing_inflation=settings.tracing_inflation,
-        warnings=(*settings.warnings, *graph.warnings, *_warnings(settings, error)),
-    )
-
-
-def _total(answer: Answer, today: float) -> float:
-    """Change of the step after this proposal and all before it, ms."""
-    assert answer.in_sequence.step_ms.value is not None
-    return answer.in_sequence.step_ms.value - today
-
-
-def _now(kept: Figure | None, period: float) -> Figure | None:
-    """Today's tokens/s, of the kind that the kept tokens are."""
-    if kept is None or kept.value is None:
-        return None
-    return replace(kept, value=rates.tokens_per_s(kept.value, period), low=None, high=None)
+    def _lines(self, answers: Sequence[Answer]) -> list[float]:
+        """Today's period and the one after each proposal of the sequence, ms."""
+        steps = [answer.in_sequence.step_ms.value or 0.0 for answer in answers]
+        today = self.base.rate_ms
+        return list(dict.fromkeys([today, *(step - self.base.step_ms + today for step in steps)]))
 
 
 def _warnings(settings: Settings, error: HeldOutError) -> list[dict[str, Any]]:

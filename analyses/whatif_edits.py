@@ -19,11 +19,36 @@ from stepprof.analyses.added_ops import in_parts, with_ops
 from stepprof.analyses.assumptions import Assumptions
 from stepprof.analyses.fusion import fused
 from stepprof.analyses.graph_edits import without_nodes
+from stepprof.analyses.model_edits import drafted, placed, shared
 from stepprof.analyses.op_runs import NONE, chains, runs
 from stepprof.analyses.op_selection import matching
 from stepprof.analyses.ops import Bools, Ints
-from stepprof.analyses.proposal_model import Add, Edit, Fuse, Remove, Scale, Split
+from stepprof.analyses.proposal_model import (
+    Add,
+    Break,
+    Draft,
+    Edit,
+    Fuse,
+    Move,
+    Overlap,
+    Place,
+    Remove,
+    Scale,
+    Serialize,
+    Share,
+    Split,
+)
 from stepprof.analyses.replay import order
+from stepprof.analyses.rewired import (
+    Branch,
+    behind,
+    ends_of,
+    on_a_branch,
+    one_by_one,
+    rank_of,
+    side_by_side,
+    with_breaks,
+)
 from stepprof.analyses.step_graph import StepGraph
 from stepprof.profiler.errors import UsageError
 
@@ -35,6 +60,8 @@ class Done:
     graph: StepGraph
     touched: Bools  # [nodes of the graph before]
     notes: tuple[str, ...] = ()
+    extra_ns: float = 0.0  # on top of the replayed step
+    k: int | None = None  # drafts of a step from here on
 
 
 def apply(graph: StepGraph, edit: Edit, assume: Assumptions) -> Done:
@@ -64,20 +91,27 @@ def _to_floor(
     graph: StepGraph, which: Bools, edit: Scale, assume: Assumptions, duration: np.ndarray
 ) -> tuple[str, ...]:
     """Shorten the known ops in `duration` to bytes over bandwidth."""
-    read, written, known = assume.traffic(graph.nodes)
+    moved, known = _bytes(graph, edit, assume)
     some = which & known
     if which.any() and not some.any():
         raise UsageError(
-            "no traffic of these ops is on record, so there is no roofline: import the run with --costs, "
-            "or give factor or to_us."
+            "no traffic of these ops is on record, so there is no roofline: import the run with --costs, or give bytes."
         )
     rate = {card: assume.bandwidth(card, edit.bandwidth_gb_s) for card in np.unique(graph.nodes.device[some]).tolist()}
     for card, speed in rate.items():
         mine = some & (graph.nodes.device == card)
-        floor = np.rint((read + written)[mine] / speed).astype(np.int64)
+        floor = np.rint(moved[mine] / speed).astype(np.int64)
         duration[mine] = np.minimum(duration[mine], floor[:, None])
     lost = int(np.sum(which & ~known))
     return (f"{lost} of {int(np.sum(which))} ops have no traffic on record and keep their time",) if lost else ()
+
+
+def _bytes(graph: StepGraph, edit: Scale, assume: Assumptions) -> tuple[Ints, Bools]:
+    """Bytes that each op moves, and where that is known."""
+    if edit.traffic_bytes is not None:
+        return np.full(len(graph), round(assume.of(edit.traffic_bytes))), np.ones(len(graph), bool)
+    read, written, known = assume.traffic(graph.nodes)
+    return read + written, known
 
 
 def _fuse(graph: StepGraph, edit: Fuse, assume: Assumptions) -> Done:
@@ -114,15 +148,59 @@ def _add(graph: StepGraph, edit: Add, assume: Assumptions) -> Done:
     which = matching(graph.nodes, edit.select)
     at = np.flatnonzero(which)
     if edit.each == "run":
-        group, rank = runs(graph, which), order(graph.edges, len(graph))
-        rank = [node for node in rank if which[node]]
-        at = _ends(group, np.array(rank[::-1] if edit.at == "after" else rank, dtype=np.int64))
+        at = ends_of(runs(graph, which), rank_of(graph))[edit.at == "after"]
     return Done(with_ops(graph, at, round(1000 * assume.of(edit.us)), edit.at), which)
 
 
-def _ends(group: Ints, rank: Ints) -> Ints:
-    """The first node of every group in this order."""
-    return np.sort(rank[np.unique(group[rank], return_index=True)[1]])
+def _break(graph: StepGraph, edit: Break, assume: Assumptions) -> Done:
+    which = matching(graph.nodes, edit.select)
+    boundary = assume.boundary_ns if edit.us is None else round(1000 * assume.of(edit.us))
+    if boundary is None:
+        raise UsageError("this trace has no boundary between graphs to take the cost from: give us.")
+    outside = int(np.sum(which & ~graph.nodes.graph))
+    notes = (f"{outside} ops outside graphs have a launch of their own and were not cut",) if outside else ()
+    which = which & graph.nodes.graph
+    return Done(with_breaks(graph, ends_of(runs(graph, which), rank_of(graph))[0], boundary), which, notes)
+
+
+def _move(graph: StepGraph, edit: Move, assume: Assumptions) -> Done:
+    which, until = matching(graph.nodes, edit.select), matching(graph.nodes, edit.until)
+    signal = None if edit.signal_us is None else round(1000 * assume.of(edit.signal_us))
+    factor = 1.0 if edit.factor is None else assume.of(edit.factor)
+    made, free = on_a_branch(graph, which, Branch(until, edit.device, factor, signal))
+    notes = (f"nothing behind waits for {free} of the moved runs: only the step's end does",) if free else ()
+    return Done(made, which, ("ops that run at once are not slowed by each other", *notes))
+
+
+def _overlap(graph: StepGraph, edit: Overlap, assume: Assumptions) -> Done:
+    one, other = matching(graph.nodes, edit.select), matching(graph.nodes, edit.beside)
+    made, pairs = side_by_side(graph, one, other)
+    notes = () if pairs else ("no op of the two sets waits for one of the other",)
+    return Done(made, one, ("ops that run at once are not slowed by each other", *notes))
+
+
+def _serialize(graph: StepGraph, edit: Serialize, assume: Assumptions) -> Done:
+    which = matching(graph.nodes, edit.select)
+    if edit.after is None:
+        return Done(one_by_one(graph, which), which)
+    made, waits = behind(graph, which, matching(graph.nodes, edit.after))
+    return Done(made, which, () if waits else ("no layer has ops of both sets",))
+
+
+def _share(graph: StepGraph, edit: Share, assume: Assumptions) -> Done:
+    made, gone = shared(graph, matching(graph.nodes, edit.select), edit.source)
+    return Done(made, gone)
+
+
+def _place(graph: StepGraph, edit: Place, assume: Assumptions) -> Done:
+    which = matching(graph.nodes, edit.select)
+    made, notes = placed(graph, which, edit, assume) if which.any() else (graph, ())
+    return Done(made, which, notes)
+
+
+def _draft(graph: StepGraph, edit: Draft, assume: Assumptions) -> Done:
+    made, gone, extra, notes = drafted(graph, edit, assume)
+    return Done(made, gone, notes, extra, edit.k)
 
 
 EDITS: dict[type, Callable[[StepGraph, Any, Assumptions], Done]] = {
@@ -130,5 +208,12 @@ EDITS: dict[type, Callable[[StepGraph, Any, Assumptions], Done]] = {
     Scale: _scale,
     Fuse: _fuse,
     Split: _split,
+    Break: _break,
+    Move: _move,
+    Overlap: _overlap,
+    Serialize: _serialize,
+    Share: _share,
+    Place: _place,
+    Draft: _draft,
     Add: _add,
 }

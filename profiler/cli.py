@@ -26,6 +26,7 @@ from stepprof.profiler.commands import (
     report,
     speculation,
     traces,
+    whatif,
     yardsticks,
 )
 from stepprof.profiler.errors import InputError, StepprofError
@@ -49,6 +50,7 @@ groups = (
     gate,
     report,
     export,
+    whatif,
     speculation,
     yardsticks,
     outputs,
