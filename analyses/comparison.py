@@ -9,12 +9,14 @@ launch an arm gives figures but no answer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from stepprof.analyses.inflation import LIMIT
 from stepprof.analyses.launches import Launch
 from stepprof.analyses.metrics import Reading, steady, throughput_cells
 from stepprof.analyses.op_deltas import OpDeltas, op_deltas
@@ -35,7 +37,6 @@ from stepprof.profiler.errors import InputError
 
 Outcome = Literal["lower", "higher", "not_told_apart", "refused"]
 FEW_CONTROLS = 3
-INFLATED = 1.05
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Sample:
     figure_kind: str
     cells: dict[str, Reading]
     profile: Profile | None
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class Comparison:
     ops: OpDeltas | None
     cells: list[RowDelta]  # tokens/s by class and concurrency
     settings: list[Difference]
-    warnings: list[dict[str, object]]
+    warnings: list[dict[str, Any]]
 
 
 def sample_of(launch: Launch) -> Sample:
@@ -112,6 +114,7 @@ def sample_of(launch: Launch) -> Sample:
         launch.figure_kind,
         throughput_cells(launch),
         profile,
+        launch.doubts,
     )
 
 
@@ -177,9 +180,9 @@ def _cells(control: Sequence[Sample], candidate: Sequence[Sample]) -> list[RowDe
     ]
 
 
-def _warnings(control: Arm, candidate: Arm) -> list[dict[str, object]]:
+def _warnings(control: Arm, candidate: Arm) -> list[dict[str, Any]]:
     samples = [*control.samples, *candidate.samples]
-    inflated = [s.inflation for s in samples if s.inflation is not None and s.inflation > INFLATED]
+    inflated = [s.inflation for s in samples if s.inflation is not None and s.inflation > LIMIT]
     unknown = sum(s.kind == "trace" and s.inflation is None for s in samples)
     texts = [
         ("few_controls", len(control.samples) if 1 < len(control.samples) < FEW_CONTROLS else 0,
@@ -190,4 +193,11 @@ def _warnings(control: Arm, candidate: Arm) -> list[dict[str, object]]:
          f"Tracing makes steps up to {max(inflated, default=1):.2f} times as long: judge a gate by untraced launches."),
         ("tracing_cost_unknown", unknown, "What tracing cost is unknown in {n} launches (no untraced control)."),
     ]  # fmt: skip
-    return [{"code": code, "count": n, "text": text.replace("{n}", str(n))} for code, n, text in texts if n]
+    found = [{"code": code, "count": n, "text": text.replace("{n}", str(n))} for code, n, text in texts if n]
+    return found + doubt_warnings([s.doubts for s in samples])
+
+
+def doubt_warnings(doubts: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """What makes the times of launches doubtful, each text once with the number of its launches."""
+    count = Counter(text for one in doubts for text in one)
+    return [{"code": "doubtful_times", "count": n, "text": f"{n} launches: {text}"} for text, n in count.items()]

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from stepprof.analyses.attribution import Attribution, Question, attribute, no_steps
+from stepprof.analyses.inflation import OTHER_TIMES
 from stepprof.analyses.markers import Marker, Ranges, grammars, load_ranges, marked
 from stepprof.analyses.rules import load_rules
 from stepprof.analyses.settings import document_settings, run_settings
@@ -40,6 +41,7 @@ class Launch:
     figure_kind: str = "measured"
     document: dict[str, Any] | None = None
     found: Attribution | None = None
+    doubts: tuple[str, ...] = ()  # warnings of the run that concern its times
     store: Store | None = None  # open as long as the launch is read
 
 
@@ -69,6 +71,7 @@ def launch_of_store(
         found.tracing_inflation,
         document=document,
         found=found,
+        doubts=tuple(w["text"] for w in store.warnings() if w["code"] in OTHER_TIMES),
         store=store,
     )
 

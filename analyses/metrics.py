@@ -8,7 +8,8 @@
     gap_ms:CLASS                   time in a gap class, mean per step (needs ops)
     tokens_per_s:CLASS@CONCURRENCY of a `stepprof run --json` document
     json:PATH                      any figure of the program's JSON document, by dotted path
-    sidecar_call_us, join_wait_us  from breakdown --sidecar
+    sidecar_call_us, sidecar_call_us:ROWS   median call of the sidecar (needs ops)
+    join_wait_us                   what the main card waited for it at joins, mean per step (needs ops)
 
 A new figure is one more line of MAKERS.
 """
@@ -25,6 +26,8 @@ import numpy as np
 from stepprof.analyses.breakdown import breakdown
 from stepprof.analyses.gaps import CLASSES
 from stepprof.analyses.launches import Launch
+from stepprof.analyses.sidecar import sidecar
+from stepprof.analyses.sidecar_result import Sidecar
 from stepprof.analyses.vocabulary import ROLES
 from stepprof.profiler.errors import Refused, UsageError
 
@@ -106,8 +109,28 @@ def _json(text: str, path: str) -> Metric:
     return Metric(text, "", None, read)
 
 
-def _not_yet(text: str, argument: str) -> Metric:
-    raise UsageError(f"metric {text!r} is not available in this version of stepprof: register another one.")
+def _sidecar_call_us(text: str, argument: str) -> Metric:
+    if argument and not argument.isdecimal():
+        raise UsageError(f"metric {text!r} names no number of rows: sidecar_call_us or sidecar_call_us:ROWS.")
+
+    def read(launch: Launch) -> Reading:
+        found = _sidecar_of(launch)
+        groups = [group for group in found.per_rows if group.rows == int(argument)] if argument else [found.all]
+        if not groups:
+            raise Refused(f"{launch.name} has no sidecar call of {argument} rows: see stepprof breakdown --sidecar.")
+        return Reading(groups[0].p50_us, "measured")
+
+    return Metric(text, "µs", "lower", read)
+
+
+def _join_wait_us(text: str, argument: str) -> Metric:
+    return Metric(text, "µs", "lower", lambda launch: Reading(_sidecar_of(launch).join_wait_us_per_step, "measured"))
+
+
+def _sidecar_of(launch: Launch) -> Sidecar:
+    found = _ops_of(launch)
+    assert launch.store is not None, f"{launch.name=}"
+    return sidecar(launch.store, found, steady(launch))
 
 
 MAKERS: dict[str, Callable[[str, str], Metric]] = {
@@ -116,8 +139,8 @@ MAKERS: dict[str, Callable[[str, str], Metric]] = {
     "gap_ms": _gap_ms,
     "tokens_per_s": _tokens_per_s,
     "json": _json,
-    "sidecar_call_us": _not_yet,
-    "join_wait_us": _not_yet,
+    "sidecar_call_us": _sidecar_call_us,
+    "join_wait_us": _join_wait_us,
 }
 
 

@@ -54,6 +54,7 @@ class Evidence:
     traced: bool
     series: Series | None
     left_out: int
+    doubts: tuple[str, ...] = ()
 
 
 def read_evidence(folder: Path, made: Made, gate: Registration, opened: Opened) -> Evidence:
@@ -113,6 +114,7 @@ def _evidence(launch: Launch, made: Made, gate: Registration, folder: Path) -> E
         launch.kind == "trace",
         describe_series(launch.step_ms) if len(launch.step_ms) else None,
         launch.left_out,
+        launch.doubts,
     )
 
 

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from stepprof.analyses.comparison import doubt_warnings
 from stepprof.analyses.gates.evidence import Evidence, Opened, check_files, read_evidence
 from stepprof.analyses.gates.judge import Bar, Judged, Verdict, judge, judge_rounds, rule_met
 from stepprof.analyses.gates.ledger import Ledger
@@ -31,11 +32,11 @@ from stepprof.analyses.gates.side_conditions import (
     judge_cells,
 )
 from stepprof.analyses.gates.state import GateState, gate_state
+from stepprof.analyses.inflation import LIMIT
 from stepprof.analyses.settings import Difference, differences
 from stepprof.analyses.statistics import level_of_look
 from stepprof.profiler.errors import InputError, Refused
 
-INFLATED = 1.05
 Check = Callable[[str | list[str]], bool]
 
 
@@ -224,7 +225,7 @@ def _kind(evidence: Sequence[Evidence]) -> str:
 
 
 def _warnings(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
-    inflated = [one.inflation for one in evidence if one.inflation is not None and one.inflation > INFLATED]
+    inflated = [one.inflation for one in evidence if one.inflation is not None and one.inflation > LIMIT]
     unknown = sum(one.traced and one.inflation is None for one in evidence)
     drifting = sum(one.series is not None and one.series.drifts for one in evidence)
     texts = [
@@ -233,7 +234,8 @@ def _warnings(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
         ("tracing_cost_unknown", unknown, f"What tracing cost is unknown in {unknown} launches (no untraced control)."),
         ("drift", drifting, f"Steps drift within {drifting} launches: let the machine warm up first."),
     ]  # fmt: skip
-    return [{"code": code, "count": n, "text": text} for code, n, text in texts if n]
+    found = [{"code": code, "count": n, "text": text} for code, n, text in texts if n]
+    return found + doubt_warnings([one.doubts for one in evidence])
 
 
 def _noted(ledger: Ledger, state: GateState, answer: Answer, data: str) -> Answer:

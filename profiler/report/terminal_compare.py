@@ -77,9 +77,9 @@ def _rows(out: Console, by: str, rows: list[RowDelta]) -> None:
     changed = [row for row in rows if row.delta]
     if not changed:
         return
-    out.print(f"{by:<32}{'control':>10}{'candidate':>11}{'delta':>10}{'chance':>10}  µs a step", style="bold")
+    out.print(f"{by:<28}{'control':>10}{'candidate':>11}{'delta':>10}{'chance':>10}  µs a step", style="bold")
     for row in changed[:MOST_ROWS]:
-        out.print(_row(row, _op_key(row.key) if by == "op" else clean(row.key)[:31]))
+        out.print(_row(row, _op_key(row.key) if by == "op" else clean(row.key)[:27]))
     if len(changed) > MOST_ROWS:
         rest = sum(row.delta for row in changed[MOST_ROWS:])
         out.print(f"({len(changed) - MOST_ROWS} more rows, together {rest / 1e3:+.2f} µs)")
@@ -90,13 +90,13 @@ def _op_key(key: str) -> str:
     head, _, name = key.rpartition(" › ")
     place, _, rest = (head or key).partition(" ")
     label = f"{clean(rest.rpartition(' › ')[2])} " if head else ""
-    return f"{place} {label}{short_name(name if head else rest)}"[:31]
+    return f"{place} {label}{short_name(name if head else rest)}"[:27]
 
 
 def _row(row: RowDelta, key: str) -> Text:
     bound = f"{'-':>10}" if row.bound is None else f"{row.bound / 1e3:10.2f}"
     mark = " *" if row.beyond else ""
-    return Text(f"{key:<32}{row.control / 1e3:10.2f}{row.candidate / 1e3:11.2f}{row.delta / 1e3:+10.2f}{bound}{mark}")
+    return Text(f"{key:<28}{row.control / 1e3:10.2f}{row.candidate / 1e3:11.2f}{row.delta / 1e3:+10.2f}{bound}{mark}")
 
 
 def _ops(out: Console, found: Comparison) -> None:
@@ -120,9 +120,9 @@ def _one_sided(one: OneSided) -> Text:
 
 def _cells(out: Console, found: Comparison) -> None:
     if found.cells:
-        out.print(f"{'class@concurrency':<32}{'control':>10}{'candidate':>11}{'delta':>10}  tokens/s", style="bold")
+        out.print(f"{'class@concurrency':<28}{'control':>10}{'candidate':>11}{'delta':>10}  tokens/s", style="bold")
     for row in found.cells:
-        out.print(Text(f"{clean(row.key)[:31]:<32}{row.control:10.2f}{row.candidate:11.2f}{row.delta:+10.2f}"))
+        out.print(Text(f"{clean(row.key)[:27]:<28}{row.control:10.2f}{row.candidate:11.2f}{row.delta:+10.2f}"))
 
 
 def show_settings(out: Console, settings: list[Difference]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stepprof.analyses.comparison import Sample, compared, sample_of
+from stepprof.analyses.comparison import Sample, compared, doubt_warnings, sample_of
 from stepprof.analyses.launches import launch_of_document, launch_of_store
 from stepprof.analyses.op_deltas import OneSided
 from stepprof.profiler.errors import InputError
@@ -147,3 +147,8 @@ def test_a_launch_stands_for_itself_by_its_most_common_step():
     assert made.profile is not None
     typical = made.profile.typical
     assert (typical.name, typical.steps, typical.of_steps, typical.exposed_ns.tolist()) == ([GEMM], 3, 4, [70.0])
+
+
+def test_doubtful_times_are_told_once_with_their_launches():
+    found = doubt_warnings([("CPU.",), ("CPU.", "Old."), ()])
+    assert [(one["count"], one["text"]) for one in found] == [(2, "2 launches: CPU."), (1, "1 launches: Old.")]

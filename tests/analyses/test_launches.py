@@ -73,6 +73,11 @@ def test_the_cost_of_tracing_comes_along():
     assert launch_of_store(trace.store()).inflation == 1.25
 
 
+def test_times_that_are_no_gpu_times_are_doubted():
+    trace = steps(10, 11, 12).add("warning", code="cpu_stand_in", count=3, text="Ops of the CPU stand in.")
+    assert launch_of_store(trace.store()).doubts == ("Ops of the CPU stand in.",)
+
+
 def test_a_document():
     launch = launch_of_document(document(9.0, {"code": 1.0, "prose": 2.0}, k=5), "a.json")
     assert launch.step_ms.tolist() == [8.99, 9.0, 9.01] * 2

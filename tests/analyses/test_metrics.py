@@ -4,8 +4,10 @@ import pytest
 
 from stepprof.analyses.launches import launch_of_document, launch_of_figures, launch_of_store
 from stepprof.analyses.metrics import figure_at, metric_of
+from stepprof.analyses.sidecar import sidecar
 from stepprof.profiler.errors import Refused, UsageError
 from tests.analyses.gates.gates import document
+from tests.real_runs import run_of
 from tests.trace_builder import TraceBuilder
 
 
@@ -80,7 +82,22 @@ def test_a_launch_without_steps_or_document():
         read("json:x", launch_of_store(traced().store()))
 
 
-@pytest.mark.parametrize("name", ["sidecar_call_us", "join_wait_us"])
-def test_metrics_to_come_are_refused(name):
-    with pytest.raises(UsageError, match="is not available in this version"):
-        metric_of(name)
+def test_figures_of_the_sidecar():
+    """What breakdown --sidecar says of the same capture."""
+    store = run_of("h200x2_overlap.sqlite")
+    launch = launch_of_store(store)
+    assert launch.found is not None
+    found = sidecar(store, launch.found)
+    assert read("sidecar_call_us", launch) == found.all.p50_us > 0
+    assert read("join_wait_us", launch) == found.join_wait_us_per_step > 0
+    rows = found.per_rows[0].rows
+    assert rows is not None and read(f"sidecar_call_us:{rows}", launch) == found.per_rows[0].p50_us
+    with pytest.raises(Refused, match="has no sidecar call of 99 rows"):
+        read("sidecar_call_us:99", launch)
+    with pytest.raises(UsageError, match="names no number of rows"):
+        metric_of("sidecar_call_us:many")
+
+
+def test_figures_of_the_sidecar_need_one():
+    with pytest.raises(Refused):
+        read("join_wait_us", launch_of_store(traced().store()))

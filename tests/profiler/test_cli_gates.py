@@ -112,6 +112,8 @@ def test_compare_traces(tmp_path, run):
     assert all(row["delta_ns"] == 0 for rows in found["rows"].values() for row in rows)
     assert found["ops"]["by"] == "label" and len(found["ops"]["aligned"]) == 1378
     assert found["ops"]["appeared"] == found["ops"]["vanished"] == []
+    shown = run("compare", TRACE, "--vs", "a.sqlite.gz").stdout
+    assert max(len(line) for line in shown.splitlines() if not line.startswith("warning")) <= 80
     assert sum(row["control_ns"] for row in found["rows"]["role"] + found["rows"]["gap"]) == pytest.approx(
         70_384_362 / 8
     )
