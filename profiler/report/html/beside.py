@@ -1,6 +1,6 @@
 """What the report shows beside where a step goes: answers to further questions, each given or refused in a sentence.
 
-    beside = Beside(found, steps).ask(store)      # sidecar and tokens/s, which any trace can be asked
+    beside = asked(store, found, steps)      # sidecar and tokens/s, which any trace can be asked
     beside.refused("Comparison", "one launch an arm …")
 
 Answers that need further files (bench, proposals, launches) are made by the command and put in.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TypeVar
 
 from stepprof.analyses.attribution import Attribution
@@ -22,7 +23,9 @@ from stepprof.analyses.sidecar_result import Sidecar
 from stepprof.analyses.speculation import Ask, speculate
 from stepprof.analyses.speculation_result import Speculation
 from stepprof.analyses.step_records import traced_records
+from stepprof.analyses.track_record import Record
 from stepprof.analyses.whatif_result import WhatIf
+from stepprof.analyses.whatif_scores import Score
 from stepprof.profiler.errors import Refused
 from stepprof.profiler.store import Store
 
@@ -50,6 +53,15 @@ class Bench:
 
 
 @dataclass(frozen=True)
+class Scores:
+    """The file of scored predictions: how good they have been."""
+
+    path: Path
+    record: Record
+    waiting: list[Score]
+
+
+@dataclass(frozen=True)
 class Beside:
     """Answers, None where not asked or refused."""
 
@@ -57,7 +69,7 @@ class Beside:
     speculation: Speculation | None = None
     bench: Bench | None = None
     whatif: WhatIf | None = None
-    track_record: str | None = None  # how good predictions have been, in a sentence
+    scores: Scores | None = None
     comparison: Comparison | None = None
     refusals: tuple[Refusal, ...] = field(default=())
 
@@ -66,9 +78,7 @@ class Beside:
         return replace(self, refusals=(*self.refusals, Refusal(question, text)))
 
 
-def asked(
-    store: Store, found: Attribution, steps: Sequence[int], of_sidecar: SidecarQuestion | None = None
-) -> Beside:
+def asked(store: Store, found: Attribution, steps: Sequence[int], of_sidecar: SidecarQuestion | None = None) -> Beside:
     """What any trace can be asked: the sidecar's calls, tokens/s, what tracing cost."""
     refusals: list[Refusal] = []
 

@@ -7,9 +7,9 @@ const signedUs = (ns) => `${ns > 0 ? "+" : ""}${us(ns, 2)}`;
 function comparisonSection(data) {
   if (!data.comparison) return;
   const { document: doc, left_out: cut } = data.comparison, count = (arm) => doc[arm].launches.length;
-  const made = section("comparison", "Comparison", `Candidate minus control: ${count("control")} launches of the control, ${count("candidate")} of the candidate. The launch is the unit; bounds are what chance among launches explains.`);
+  const made = section("comparison", "Comparison", `Candidate minus control: ${counted(count("control"), "launch")} of the control, ${counted(count("candidate"), "launch")} of the candidate. The launch is the unit; bounds are what chance among launches explains.`);
   const tiles = el("div", { class: "tiles" });
-  for (const arm of ["control", "candidate"]) tiles.append(tile(`${doc[arm].mean.toFixed(4)} ms`, `step of the ${arm}, mean of ${count(arm)} medians`, doc.kind));
+  for (const arm of ["control", "candidate"]) tiles.append(tile(`${doc[arm].mean.toFixed(4)} ms`, `step of the ${arm}, mean of ${counted(count(arm), "median")}`, doc.kind));
   const share = doc.relative === null ? "" : ` (${(100 * doc.relative).toFixed(2)} %)`, sign = doc.estimate > 0 ? "+" : "";
   tiles.append(tile(`${sign}${doc.estimate.toFixed(4)} ms`, doc.delta ? `change${share}, 95 % interval ${doc.delta.low.toFixed(4)} to ${doc.delta.high.toFixed(4)}` : `change${share}; no interval`, doc.kind));
   tiles.append(tile(doc.noise_floor === null ? "unknown" : `${doc.noise_floor.toFixed(4)} ms`, "noise floor of the controls"));
@@ -44,15 +44,24 @@ function whereItWent(made, doc) {
   list();
 }
 
-function opsOfOneArm(made, ops, cut) {
-  const more = (name) => (cut[name] ? `${cut[name].toLocaleString("en")} more are left out.` : "");
+const FEW = 8;
+
+function opsOfOneArm(made, ops, left) {
+  const more = (name) => (left[name] ? ` ${left[name].toLocaleString("en")} more are left out.` : "");
+  const heads = ["op", "range", "ops", "exposed µs", "work µs"];
   for (const name of ["appeared", "vanished"]) {
     if (!ops[name].length) continue;
-    made.append(el("h3", {}, `Ops that ${name}`), el("p", {}, `${name === "appeared" ? "Only the candidate has them" : "Only the control has them"}; figures are per step. ${more(name)}`));
-    made.append(table(["op", "range", "ops", "exposed µs", "work µs"], ops[name].map((one) => { const row = cells(one.name, one.label, one.ops, us(one.exposed_ns, 2), us(one.work_ns, 2)); row.children[0].className = row.children[1].className = "text"; return row; }), `Ops that ${name}`));
+    const total = ops[name].reduce((sum, one) => sum + one.ops, 0), whose = name === "appeared" ? "Only the candidate has them" : "Only the control has them";
+    made.append(el("h3", {}, `Ops that ${name}`), el("p", {}, `${whose}: ${total.toLocaleString("en")} ops a step are listed; figures are per step.${more(name)}`));
+    const rows = () => ops[name].map((one) => opCells([one.short, one.name], [one.label], one.ops, us(one.exposed_ns, 2), us(one.work_ns, 2)));
+    made.append(table(heads, rows().slice(0, FEW), `Ops that ${name}, the most exposed`));
+    if (ops[name].length > FEW) made.append(folded(`All ${ops[name].length} ops and ranges that ${name}`, heads, rows()));
   }
   if (!ops.aligned.length) return;
-  const rows = ops.aligned.map((row) => { const made = cells(row.key, us(row.control_ns, 2), us(row.candidate_ns, 2), signedUs(row.delta_ns), row.bound_ns === null ? "" : us(row.bound_ns, 2), row.beyond ? "yes" : ""); made.firstChild.className = "text"; return made; });
-  const like = ops.steps_share < 1 ? `${percent(ops.steps_share, 0)} of steps are like the typical one and count here. ` : "";
+  const rows = ops.aligned.map((row) => opCells([row.short, row.key], us(row.control_ns, 2), us(row.candidate_ns, 2), signedUs(row.delta_ns), row.bound_ns === null ? "" : us(row.bound_ns, 2), row.beyond ? "yes" : ""));
+  const like = ops.steps_share < 1 ? `${percent(ops.steps_share, 0)} of steps are like the typical one and count here.` : "";
   made.append(el("p", {}, `${like}${more("aligned")}`), folded("Ops of both arms that changed, largest first", ["op", "control µs", "candidate µs", "Δ µs", "bound µs", "beyond chance"], rows));
 }
+
+// Cells given as lists are texts: what is shown and, where there is more of it, the whole for a pointer.
+const opCells = (...values) => el("tr", {}, ...values.map((value) => (Array.isArray(value) ? el("td", { class: "text", title: value[1] ? clean(value[1]) : null }, clean(value[0])) : el("td", {}, clean(value)))));

@@ -46,6 +46,7 @@ async function start() {
   document.getElementById("loading").remove();
   for (const draw of [headline, where, timelineSection, sidecarSection, benchSection, heat, opsSection, whatifSection, comparisonSection, limits, about]) draw(report.data);
   printing();
+  followWidth();
   document.getElementById("footer").textContent = `stepprof ${report.data.version}; this page uses no network.`;
   document.documentElement.dataset.ready = "yes";
 }

@@ -13,10 +13,12 @@ from typing import Any
 
 from stepprof.analyses.bench_results import machine_of
 from stepprof.analyses.comparison import Comparison
+from stepprof.analyses.short_names import short_name
 from stepprof.analyses.sidecar_result import Sidecar
 from stepprof.profiler.report.colours import kind_colours, phase_colours
 from stepprof.profiler.report.document import plain_document
 from stepprof.profiler.report.document_compare import comparison_document
+from stepprof.profiler.report.document_scores import scores_document
 from stepprof.profiler.report.document_sidecar import sidecar_document
 from stepprof.profiler.report.html.beside import Bench, Beside
 
@@ -75,7 +77,9 @@ def _bench(bench: Bench) -> dict[str, Any]:
 
 
 def _whatif(beside: Beside) -> dict[str, Any]:
-    return {"document": plain_document(beside.whatif), "track_record": beside.track_record}
+    kept = beside.scores
+    record = None if kept is None else scores_document(kept.path.name, kept.record, kept.waiting)
+    return {"document": plain_document(beside.whatif), "scores": record}
 
 
 def _comparison(found: Comparison) -> dict[str, Any]:
@@ -93,7 +97,15 @@ def _comparison(found: Comparison) -> dict[str, Any]:
 
 
 def _short(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: value[:NAME] if isinstance(value, str) else value for key, value in row.items()}
+    """A row with its texts cut, and the op as a person reads it: place and innermost range before the short name."""
+    kept = {key: value[:NAME] if isinstance(value, str) else value for key, value in row.items()}
+    if "key" not in row:
+        return kept | {"short": short_name(row["name"])}
+    head, _, name = row["key"].rpartition(" › ")
+    place, _, rest = (head or row["key"]).partition(" ")
+    return kept | {
+        "short": f"{place} {rest.rpartition(' › ')[2]} {short_name(name)}" if head else f"{place} {short_name(rest)}"
+    }
 
 
 def _warnings(beside: Beside) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ function sidecarSection(data) {
   if (!found) return;
   const { document: doc, all, steps } = found, rows = found.rows_from ? `rows by ${found.rows_from}${found.rows_from === "marks" ? ", as captured" : ""}` : "rows unknown";
   const skipped = doc.skipped_share === null ? "" : `, ${percent(doc.skipped_share)} skipped`;
-  const made = section("sidecar", "Sidecar", `${doc.calls.toLocaleString("en")} calls in ${steps} steps, found by ${found.source}, ${rows}, ${doc.empty_calls} without rows${skipped}. All times are measured, but floors and headroom, which are modelled.`);
+  const made = section("sidecar", "Sidecar", `${counted(doc.calls, "call")} in ${counted(steps, "step")}, found by ${found.source}, ${rows}, ${doc.empty_calls} without rows${skipped}. All times are measured, but floors and headroom, which are modelled.`);
   const tiles = el("div", { class: "tiles" });
   tiles.append(tile(`${us(all.mean_us * 1e3)} µs`, `mean call, p50 ${us(all.p50_us * 1e3)}, p95 ${us(all.p95_us * 1e3)}`, "measured"));
   tiles.append(tile(`${ms(doc.join_wait_us_per_step * 1e3)} ms`, "of a step the main card waits at joins", "measured"));

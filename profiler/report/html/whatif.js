@@ -11,9 +11,9 @@ const withBounds = (figure, digits, sign) => {
 
 function whatifSection(data) {
   if (!data.whatif) return;
-  const { document: doc, track_record: record } = data.whatif, all = doc.proposals, last = all[all.length - 1];
-  const left = doc.left_out ? `; ${doc.left_out} steps of another form are left out` : "";
-  const made = section("whatif", "What-if", `What ${all.length} proposals would do to the step, replayed on the dependency graph of ${doc.steps} steps${left}. Changes are modelled; intervals are 95 %, or the range of a given figure.`);
+  const { document: doc, scores } = data.whatif, all = doc.proposals, last = all[all.length - 1];
+  const left = doc.left_out ? `; ${counted(doc.left_out, "step")} of another form left out` : "";
+  const made = section("whatif", "What-if", `What ${counted(all.length, "proposal")} would do to the step, replayed on the dependency graph of ${counted(doc.steps, "step")}${left}. Changes are modelled; intervals are 95 %, or the range of a given figure.`);
   const tiles = el("div", { class: "tiles" });
   tiles.append(tile(`${doc.step_ms.value.toFixed(3)} ms`, "today's step, p50", doc.step_ms.kind));
   if (last) tiles.append(tile(`${withBounds(last.in_sequence.step_ms, 3)} ms`, "the step with all proposals", last.in_sequence.step_ms.kind));
@@ -21,19 +21,22 @@ function whatifSection(data) {
   if (last?.in_sequence.tokens_per_s) tiles.append(tile(withBounds(last.in_sequence.tokens_per_s, 1), "tokens/s with all proposals", last.in_sequence.tokens_per_s.kind));
   tiles.append(tile(percent(doc.replay_error.wall_median), "error of the replay on steps that it was not fitted on (median)", "measured"));
   made.append(tiles);
-  if (record) made.append(el("p", {}, clean(record)));
   if (!all.length) return;
   made.append(el("h3", {}, "From today's step to the proposed one"), el("p", {}, "Each proposal on top of those before it; green with a falling bar saves, orange with hatching costs; whiskers are intervals. The axis does not start at 0."));
   chart(made, "Waterfall from today's step through each proposal", () => sequence(doc), 380);
   made.append(el("h3", {}, "Hidden against exposed"), el("p", {}, "How much work each proposal alone takes away, and what of it the step gets shorter by: hidden work saves nothing."));
   chart(made, "Removed work of each proposal: saved and hidden", () => hidden(all), Math.max(220, 90 + 34 * all.length));
   made.append(proposalTable(all), el("p", {}, `Node cost: ${clean(doc.node_cost.basis)} (${doc.node_cost.figure}).`));
+  if (scores) trackRecord(made, scores);
   if (doc.targets.length) made.append(table(["tokens/s", "takes a step of ms", "kind"], doc.targets.map((one) => cells(one.tokens_per_s.toFixed(1), one.step_ms.toFixed(3), one.kind)), "Steps that wanted rates take"));
 }
 
+// Numbers as in the table, so that two names that begin alike stay two.
+const shortNames = (all) => all.map((one, i) => safe(`${i + 1} ${cut(one.name, innerWidth < 700 ? 14 : 34)}`));
+
 function sequence(doc) {
   const today = doc.step_ms.value, all = doc.proposals, steps = all.map((one) => one.in_sequence.step_ms);
-  const before = [today, ...steps.slice(0, -1).map((one) => one.value)], names = all.map((one) => safe(one.name));
+  const before = [today, ...steps.slice(0, -1).map((one) => one.value)], names = shortNames(all);
   const ends = [today, ...steps.flatMap((one) => [one.value, one.low ?? one.value, one.high ?? one.value])];
   const low = Math.min(...ends), high = Math.max(...ends), room = Math.max((high - low) * 0.15, today * 0.002), floor = low - 2 * room;
   const down = steps.map((one, i) => one.value <= before[i]);
@@ -44,17 +47,27 @@ function sequence(doc) {
 }
 
 function hidden(all) {
-  const y = all.map((one) => safe(one.name)), saved = all.map((one) => Math.max(0, -one.alone.delta_ms.value));
+  const y = shortNames(all), saved = all.map((one) => Math.max(0, -one.alone.delta_ms.value));
   const bar = (name, x, color, shape) => ({ type: "bar", orientation: "h", name, y, x, marker: { color, pattern: { shape } }, hovertemplate: `${name} %{x:.3f} ms<extra>%{y}</extra>` });
   return { traces: [bar("saved (exposed)", saved, SAVES, ""), bar("hidden", all.map((one) => one.hidden_ms.value), HIDDEN, "/")], layout: { barmode: "stack", yaxis: { type: "category", autorange: "reversed" }, xaxis: { title: { text: "ms a step" } } } };
 }
 
 function proposalTable(all) {
   const heads = ["proposal", "edits", "ops", "work ms", "removed ms", "hidden ms", "alone, Δ ms", "in sequence, Δ ms", "step ms", "tokens/s", "human's estimate", "gate", "verdict"];
-  const rows = all.map((one) => {
-    const row = cells(one.name, one.edits.join(", "), one.ops, withBounds(one.work_ms, 3), withBounds(one.removed_work_ms, 3), withBounds(one.hidden_ms, 3), withBounds(one.alone.delta_ms, 3, true), withBounds(one.in_sequence.delta_ms, 3, true), withBounds(one.in_sequence.step_ms, 3), withBounds(one.in_sequence.tokens_per_s, 1), withBounds(one.human_estimate_ms, 3, true), one.gate, one.verdict);
+  const rows = all.map((one, i) => {
+    const edits = [...new Set(one.edits)].map((kind) => { const n = one.edits.filter((other) => other === kind).length; return n > 1 ? `${n} × ${kind}` : kind; });
+    const row = cells(`${i + 1} ${one.name}`, edits.join(", "), one.ops, withBounds(one.work_ms, 3), withBounds(one.removed_work_ms, 3), withBounds(one.hidden_ms, 3), withBounds(one.alone.delta_ms, 3, true), withBounds(one.in_sequence.delta_ms, 3, true), withBounds(one.in_sequence.step_ms, 3), withBounds(one.in_sequence.tokens_per_s, 1), withBounds(one.human_estimate_ms, 3, true), one.gate, one.verdict);
+    row.firstChild.className = "text";
     row.firstChild.append(...one.notes.map((note) => el("small", {}, el("br"), clean(note))));
     return row;
   });
   return table(heads, rows, "Proposals, ms a step");
+}
+
+function trackRecord(made, scores) {
+  made.append(el("h3", {}, "Track record"), el("p", {}, clean(scores.record)));
+  if (!scores.scored.length) return;
+  const yes = (value) => (value === null ? "" : value ? "yes" : "no"), heads = ["proposal", "date", "GPU", "predicted saving ms", "measured saving ms", "noise floor ms", "step off by", "sign right", "saving right", "in interval"];
+  const rows = scores.scored.map((one) => cells(one.proposal, one.date, one.gpu, `${one.predicted_saving_ms.toFixed(3)} (${one.interval_ms[0].toFixed(3)} to ${one.interval_ms[1].toFixed(3)})`, one.measured_saving_ms.toFixed(3), one.noise_floor_ms === null ? "" : one.noise_floor_ms.toFixed(3), percent(one.step_error), yes(one.sign_right), yes(one.saving_right), yes(one.covered)));
+  made.append(table(heads, rows, "Scored predictions"));
 }
