@@ -12,8 +12,7 @@ from stepprof.analyses.selection import chosen_steps
 from stepprof.analyses.sidecar import SidecarQuestion
 from stepprof.profiler.commands.breakdown import quoted
 from stepprof.profiler.commands.report_beside import Files, answered, check
-from stepprof.profiler.commands.shared import Force, Marker, Method, Rules, StepSlice, Trace, opened
-from stepprof.profiler.errors import InputError
+from stepprof.profiler.commands.shared import Force, Marker, Method, Rules, StepSlice, Trace, absent, opened
 from stepprof.profiler.report import terminal
 from stepprof.profiler.report.html.data import report_data
 from stepprof.profiler.report.html.page import write_report
@@ -49,8 +48,7 @@ def report(
     force: Force = False,
 ) -> None:
     """Write one HTML file that shows where a step goes, from headline to single ops; it opens offline."""
-    if out.exists() and not force:
-        raise InputError(f"{out} exists already: choose another -o or pass --force.")
+    absent(out, force, "-o")
     files = Files(bench, bar, whatif, scores, kept, vs or (), replicate or (), warm_up)
     check(trace, files)
     question, of_sidecar = Question(marker, method, rules), SidecarQuestion(rules, quoted(expert_bytes, bandwidth))
