@@ -61,7 +61,7 @@ function cells(first, ...values) {
 // A Plotly chart that follows the theme; `make` returns its traces and layout anew. Where it is narrow its
 // legend is a list below it, which wraps.
 function chart(parent, label, make, height = 360) {
-  const place = el("figure", { class: "chart", role: "img", "aria-label": label }), list = el("ul", { class: "legend" });
+  const place = el("figure", { class: "chart", "aria-label": label }), list = el("ul", { class: "legend" });
   place.style.height = `${height}px`;
   parent.append(place, list);
   const draw = () => {

@@ -120,4 +120,6 @@ def _warnings(beside: Beside) -> list[dict[str, Any]]:
     for section, warnings in said.items():
         for one in warnings:
             found.setdefault((one["code"], one["text"]), []).append(section)
-    return [{"code": code, "text": text, "sections": names} for (code, text), names in found.items()]
+    return [
+        {"code": code, "text": text, "sections": list(dict.fromkeys(names))} for (code, text), names in found.items()
+    ]

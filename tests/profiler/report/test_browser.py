@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,10 @@ from stepprof.analyses.breakdown import breakdown
 from stepprof.profiler.report.document import breakdown_document
 from stepprof.profiler.report.html.data import report_data
 from stepprof.profiler.report.html.page import write_report
+from stepprof.profiler.report.html.sections import sections
 from tests.profiler.report.browser import needs_browser, opened_page
 from tests.profiler.report.two_branches import two_branches
+from tests.profiler.report.whole_report import TRACE, whole_beside, with_facts
 from tests.real_runs import attributed, run_of
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
@@ -21,11 +24,22 @@ LINK = '<a href="javascript:document.title=1">x</a>'
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo capture's report."""
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    name = "h200x2_overlap.sqlite"
-    write_report(path, report_data(run_of(name, edges=True), attributed(name, edges=True)))
-    return path
+    """The demo capture's report, with every section."""
+    folder = tmp_path_factory.mktemp("report")
+    store, found = run_of(TRACE, edges=True), attributed(TRACE, edges=True)
+    write_report(folder / "report.html", report_data(store, found, None, whole_beside(folder)))
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What --json says of each section of that report."""
+    return json.loads(json.dumps(sections(whole_beside(tmp_path_factory.mktemp("answers")))))
+
+
+def rows_of(place: Any) -> list[list[str]]:
+    """The cells of a table's body; folded ones too."""
+    return place.locator("tbody tr").evaluate_all("rows => rows.map(r => [...r.cells].map(c => c.textContent))")
 
 
 def test_numbers_are_those_of_json(report: Path):
@@ -38,6 +52,137 @@ def test_numbers_are_those_of_json(report: Path):
     expected = {row["key"]: row["exposed_ns"] for row in document["rows"]}
     expected |= {f"gap: {gap['class']}": gap["exposed_ns"] for gap in document["gaps"]}
     assert shown == {key: float(f"{ns / 1e6:.3f}") for key, ns in expected.items()}
+
+
+def test_the_sidecar_is_that_of_json(report: Path, answers: dict[str, Any]):
+    document, every = answers["sidecar"]["document"], answers["sidecar"]["all"]
+    with opened_page(report) as page:
+        made = page.locator("#sidecar")
+        tiles = [text.splitlines()[0] for text in made.locator(".tile").all_inner_texts()]
+        calls = rows_of(made.get_by_role("region", name="Calls by rows", exact=True))
+        phases = rows_of(made.locator("details").nth(0))
+        layers = rows_of(made.locator("details").nth(2))
+        text = made.inner_text()
+        floors = page.evaluate("document.querySelectorAll('#sidecar .scatterlayer .trace').length")
+    assert tiles == ["232.1 µs", "2.873 ms", "4.178 ms", f"{document['headroom_us']:.1f} µs"]
+    keys = ("p50_us", "p95_us", "p99_us", "max_us", "mean_us", "floor_us")
+    assert [row[:8] for row in calls] == [
+        ["all" if group is every else str(group["rows"]), str(group["calls"]), *(f"{group[key]:.1f}" for key in keys)]
+        for group in (*document["per_rows"], every)
+    ]
+    assert {row[0]: row[1:] for row in phases}["gather"] == [
+        f"{group['phases_mean_us']['gather']:.1f}" for group in (*document["per_rows"], every)
+    ]
+    names = ("main_ready_us", "sidecar_us", "join_wait_us")
+    assert [[row[0], *(cell.removeprefix("< ") for cell in row[2:])] for row in layers] == [
+        [str(layer["layer"]), *(f"{layer[name]:.1f}" for name in names)] for layer in document["by_layer"]
+    ]
+    assert answers["sidecar"]["headroom_said"] in text and floors == 2
+
+
+def test_proposals_are_those_of_json(report: Path, answers: dict[str, Any]):
+    document = answers["whatif"]["document"]
+    with opened_page(report) as page:
+        made = page.locator("#whatif")
+        rows = rows_of(made.get_by_role("region", name="Proposals, ms a step"))
+        scores = rows_of(made.get_by_role("region", name="Scored predictions"))
+        tiles = [text.splitlines()[0] for text in made.locator(".tile").all_inner_texts()]
+        said = made.inner_text()
+    step = document["proposals"][-1]["in_sequence"]["step_ms"]
+    assert tiles[:2] == ["8.801 ms", f"{step['value']:.3f} ({step['low']:.3f} to {step['high']:.3f}) ms"]
+    expected = [
+        [str(one["ops"]), f"{one['work_ms']['value']:.3f}", f"{one['removed_work_ms']['value']:.3f}",
+         f"{one['hidden_ms']['value']:.3f}", one["gate"] or "", one["verdict"] or ""]
+        for one in document["proposals"]
+    ]  # fmt: skip
+    assert [[*row[2:6], *row[11:]] for row in rows] == expected
+    delta = document["proposals"][0]["alone"]["delta_ms"]
+    assert rows[0][6] == f"{delta['value']:.3f} ({delta['low']:.3f} to {delta['high']:.3f})"
+    assert [row[0] for row in scores] == ["norms"] and answers["whatif"]["scores"]["record"] in said
+
+
+def test_a_comparison_of_one_launch_an_arm_says_so_and_shows_where(report: Path, answers: dict[str, Any]):
+    document = answers["comparison"]["document"]
+    with opened_page(report) as page:
+        made = page.locator("#comparison")
+        assert f"No answer: {document['reason']}" in made.inner_text()
+        assert made.locator(".tile").nth(2).inner_text().startswith(f"+{document['estimate']:.4f} ms")
+        for by, rows in document["rows"].items():
+            page.select_option("#change-choice", by)
+            shown = rows_of(made.locator("#change-table"))
+            assert [(row[0], float(row[3])) for row in shown] == [
+                (row["key"], pytest.approx(row["delta_ns"] / 1e3, abs=0.0051)) for row in rows if row["delta_ns"]
+            ]
+        assert len(rows_of(made.get_by_role("region", name="Ops that vanished, the most exposed"))) == 8
+
+
+def test_a_bench_has_its_bar_and_verdicts(report: Path):
+    with opened_page(report) as page:
+        made = page.locator("#bench")
+        rows = rows_of(made.get_by_role("region", name="sidecar call: saved, µs"))
+        assert [row[:3] + row[4:] for row in rows] == [
+            [number, "persistent", saved, "no", "quoted"]
+            for number, saved in (("1", "2.40"), ("2", "-1.00"), ("4", "2.30"))
+        ]
+        assert made.locator(".shapelayer path[style*=dash]").count() == 1
+        assert "the bar of 20 µs" in made.inner_text()
+
+
+def test_refusals_and_warnings_are_listed(report: Path, answers: dict[str, Any]):
+    with opened_page(report) as page:
+        assert page.locator("#limits dt").all_inner_texts() == [one["question"] for one in answers["refusals"]]
+        assert page.locator("#limits dd").all_inner_texts() == [one["text"] for one in answers["refusals"]]
+        shown = page.locator("#limits ul").inner_text() if page.locator("#limits ul").count() else ""
+        assert all(one["text"] in shown for one in answers["warnings"])
+
+
+def test_tokens_a_second_have_a_tile(tmp_path: Path):
+    store = with_facts().store()
+    data = report_data(store, attribute(store))
+    write_report(tmp_path / "rates.html", data)
+    rate = data["speculation"]["lanes"][0]["tokens_per_s"]
+    with opened_page(tmp_path / "rates.html") as page:
+        tiles = page.locator("#headline .tile").all_inner_texts()
+    assert tiles[1] == (
+        f"{rate['value']:.1f}\ntokens/s: 4.000 kept ÷ 10.000 ms mean period, 3 steps at k = 5 ({rate['kind']})"
+    )
+    assert tiles[1].startswith("400.0\n") and tiles[2] == "4.000\ntokens kept a step (measured)"
+
+
+def test_the_keyboard_reaches_steps_and_figures(report: Path):
+    with opened_page(report) as page:
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.keyboard.press("Enter")
+        assert page.url.endswith("#main")
+        page.focus("#step-choice")
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("report.timeline.columns.step[report.timeline.i]") == 1
+        page.focus("#sidecar summary")
+        page.keyboard.press("Enter")
+        assert page.locator("#sidecar details").first.get_attribute("open") is not None
+
+
+def test_paper_is_light_and_unfolded(report: Path):
+    with opened_page(report, dark=True) as page:
+        folded = page.locator("details:not([open])").count()
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert (page.locator("details:not([open])").count(), folded > 5) == (0, True)
+        assert page.evaluate("document.documentElement.dataset.theme") == "light"
+        widest = "Math.max(...[...document.querySelectorAll('.chart svg')].map(s => s.getBoundingClientRect().width))"
+        assert page.evaluate(widest) <= 185 / 25.4 * 96
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.locator("details:not([open])").count() == folded
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_a_narrow_screen_has_its_legends_below(report: Path):
+    with opened_page(report, width=390) as page:
+        assert "gap: sidecar_wait" in page.locator("#where ul.legend").first.inner_text().splitlines()
+        assert page.locator("#where .infolayer .legend").count() == 0
+    with opened_page(report, width=1600) as page:
+        assert page.locator("#where ul.legend li").count() == 0
+        assert page.locator("#where .infolayer .legend").count() == 1
 
 
 def test_a_bar_leads_to_its_step(report: Path):
