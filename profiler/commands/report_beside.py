@@ -5,6 +5,7 @@ beside = answered(files, question, trace, store, found, chosen)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,8 +46,12 @@ def check(trace: Path, files: Files) -> None:
     """UsageError where options miss each other, before anything is read."""
     if files.bar_us is not None and files.bench is None:
         raise UsageError("--bar belongs to --bench FILE: add it.")
-    if files.kept is not None and files.proposals is None:
-        raise UsageError("--kept belongs to --whatif FILE: add it.")
+    for name, value in (("--kept", files.kept), ("--scores", files.scores)):
+        if value is not None and files.proposals is None:
+            raise UsageError(f"{name} belongs to --whatif FILE: add it.")
+    for name, value in (("--kept", files.kept), ("--bar", files.bar_us)):
+        if value is not None and not 0 < value < math.inf:
+            raise UsageError(f"{name} {value:g} must be above 0.")
     if (files.replicates or files.warm_up) and not files.vs:
         raise UsageError("--replicate and --warm-up belong to --vs FILE: add it.")
     launches = [path.resolve() for path in (trace, *files.replicates, *files.vs)]
