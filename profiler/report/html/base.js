@@ -71,6 +71,7 @@ function chart(parent, label, make, height = 360) {
     const named = traces.filter((trace) => trace.name && trace.showlegend !== false);
     list.replaceChildren(...(narrow && named.length > 1 ? named.map(legendItem) : []));
     if (narrow) base.showlegend = false;
+    if (document.documentElement.dataset.paper) base.width = place.clientWidth; // at once: a page is printed right after
     const full = { ...base, ...layout, xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis } };
     Plotly.react(place, traces, full, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["toImage", "lasso2d", "select2d"] });
   };

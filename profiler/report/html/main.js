@@ -19,19 +19,16 @@ function theme(dark) {
 // On paper: light, as wide as the page, with all figures unfolded; afterwards as it was.
 function printing() {
   let before = null;
-  const redraw = () => { for (const place of document.querySelectorAll(".chart")) Plotly.Plots.resize(place); };
   addEventListener("beforeprint", () => {
     before = { dark: document.documentElement.dataset.theme === "dark", folded: [...document.querySelectorAll("details:not([open])")] };
     document.documentElement.dataset.paper = "yes";
     for (const one of before.folded) one.open = true;
     theme(false);
-    redraw();
   });
   addEventListener("afterprint", () => {
     delete document.documentElement.dataset.paper;
     for (const one of before.folded) one.open = false;
     theme(before.dark);
-    redraw();
   });
 }
 

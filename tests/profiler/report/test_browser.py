@@ -1,6 +1,7 @@
 """The HTML report in a real browser, opened from disk: what it shows, what its controls do, and who can use it."""
 
 import json
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from stepprof.profiler.report.document import breakdown_document
 from stepprof.profiler.report.html.data import report_data
 from stepprof.profiler.report.html.page import write_report
 from stepprof.profiler.report.html.sections import sections
-from tests.profiler.report.browser import needs_browser, opened_page
+from tests.profiler.report.browser import browser, needs_browser, opened_page
 from tests.profiler.report.two_branches import two_branches
 from tests.profiler.report.whole_report import TRACE, whole_beside, with_facts
 from tests.real_runs import attributed, run_of
@@ -20,6 +21,13 @@ from tests.real_runs import attributed, run_of
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 RTL, LONG = "‮evil\x07", "n" * 10_000
 LINK = '<a href="javascript:document.title=1">x</a>'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_browser() -> Generator[None]:
+    """Started once."""
+    with browser():
+        yield
 
 
 @pytest.fixture(scope="module")
