@@ -10,6 +10,7 @@ import pytest
 from stepprof.analyses.attribution import attribute
 from stepprof.analyses.breakdown import breakdown
 from stepprof.profiler.report.document import breakdown_document
+from stepprof.profiler.report.html.beside import Beside
 from stepprof.profiler.report.html.data import report_data
 from stepprof.profiler.report.html.page import write_report
 from stepprof.profiler.report.html.sections import sections
@@ -31,18 +32,30 @@ def one_browser() -> Generator[None]:
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo capture's report, with every section."""
-    folder = tmp_path_factory.mktemp("report")
-    store, found = run_of(TRACE, edges=True), attributed(TRACE, edges=True)
-    write_report(folder / "report.html", report_data(store, found, None, whole_beside(folder)))
-    return folder / "report.html"
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Beside:
+    """The answers of every section."""
+    return whole_beside(tmp_path_factory.mktemp("beside"))
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def report(tmp_path_factory: pytest.TempPathFactory, beside: Beside) -> Path:
+    """The demo capture's report, with every section."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(path, report_data(run_of(TRACE, edges=True), attributed(TRACE, edges=True), None, beside))
+    return path
+
+
+@pytest.fixture(scope="module")
+def answers(beside: Beside) -> dict[str, Any]:
     """What --json says of each section of that report."""
-    return json.loads(json.dumps(sections(whole_beside(tmp_path_factory.mktemp("answers")))))
+    return json.loads(json.dumps(sections(beside)))
+
+
+@pytest.fixture(scope="module")
+def wide(report: Path) -> Generator[Any]:
+    """That report on a wide screen, for tests that change nothing another one reads."""
+    with opened_page(report) as page:
+        yield page
 
 
 def rows_of(place: Any) -> list[list[str]]:
@@ -50,28 +63,26 @@ def rows_of(place: Any) -> list[list[str]]:
     return place.locator("tbody tr").evaluate_all("rows => rows.map(r => [...r.cells].map(c => c.textContent))")
 
 
-def test_numbers_are_those_of_json(report: Path):
+def test_numbers_are_those_of_json(wide: Any):
     document = breakdown_document(breakdown(attributed("h200x2_overlap.sqlite", edges=True), "role"))
-    with opened_page(report) as page:
-        tiles = page.locator(".tile").all_inner_texts()
-        assert tiles[0].splitlines()[0] == f"{document['wall_ns']['p50'] / 1e6:.3f} ms" == "8.801 ms"
-        rows = [row.split("\t") for row in page.locator("#where tbody tr:not(.kinds)").all_inner_texts()]
+    tiles = wide.locator(".tile").all_inner_texts()
+    assert tiles[0].splitlines()[0] == f"{document['wall_ns']['p50'] / 1e6:.3f} ms" == "8.801 ms"
+    rows = [row.split("\t") for row in wide.locator("#where tbody tr:not(.kinds)").all_inner_texts()]
     shown = {cells[0]: float(cells[1]) for cells in rows}
     expected = {row["key"]: row["exposed_ns"] for row in document["rows"]}
     expected |= {f"gap: {gap['class']}": gap["exposed_ns"] for gap in document["gaps"]}
     assert shown == {key: float(f"{ns / 1e6:.3f}") for key, ns in expected.items()}
 
 
-def test_the_sidecar_is_that_of_json(report: Path, answers: dict[str, Any]):
+def test_the_sidecar_is_that_of_json(wide: Any, answers: dict[str, Any]):
     document, every = answers["sidecar"]["document"], answers["sidecar"]["all"]
-    with opened_page(report) as page:
-        made = page.locator("#sidecar")
-        tiles = [text.splitlines()[0] for text in made.locator(".tile").all_inner_texts()]
-        calls = rows_of(made.get_by_role("region", name="Calls by rows", exact=True))
-        phases = rows_of(made.locator("details").nth(0))
-        layers = rows_of(made.locator("details").nth(2))
-        text = made.inner_text()
-        floors = page.evaluate("document.querySelectorAll('#sidecar .scatterlayer .trace').length")
+    made = wide.locator("#sidecar")
+    tiles = [text.splitlines()[0] for text in made.locator(".tile").all_inner_texts()]
+    calls = rows_of(made.get_by_role("region", name="Calls by rows", exact=True))
+    phases = rows_of(made.locator("details").nth(0))
+    layers = rows_of(made.locator("details").nth(2))
+    text = made.inner_text()
+    floors = wide.evaluate("document.querySelectorAll('#sidecar .scatterlayer .trace').length")
     assert tiles == ["232.1 µs", "2.873 ms", "4.178 ms", f"{document['headroom_us']:.1f} µs"]
     keys = ("p50_us", "p95_us", "p99_us", "max_us", "mean_us", "floor_us")
     assert [row[:8] for row in calls] == [
@@ -88,14 +99,13 @@ def test_the_sidecar_is_that_of_json(report: Path, answers: dict[str, Any]):
     assert answers["sidecar"]["headroom_said"] in text and floors == 2
 
 
-def test_proposals_are_those_of_json(report: Path, answers: dict[str, Any]):
+def test_proposals_are_those_of_json(wide: Any, answers: dict[str, Any]):
     document = answers["whatif"]["document"]
-    with opened_page(report) as page:
-        made = page.locator("#whatif")
-        rows = rows_of(made.get_by_role("region", name="Proposals, ms a step"))
-        scores = rows_of(made.get_by_role("region", name="Scored predictions"))
-        tiles = [text.splitlines()[0] for text in made.locator(".tile").all_inner_texts()]
-        said = made.inner_text()
+    made = wide.locator("#whatif")
+    rows = rows_of(made.get_by_role("region", name="Proposals, ms a step"))
+    scores = rows_of(made.get_by_role("region", name="Scored predictions"))
+    tiles = [text.splitlines()[0] for text in made.locator(".tile").all_inner_texts()]
+    said = made.inner_text()
     step = document["proposals"][-1]["in_sequence"]["step_ms"]
     assert tiles[:2] == ["8.801 ms", f"{step['value']:.3f} ({step['low']:.3f} to {step['high']:.3f}) ms"]
     expected = [
@@ -109,39 +119,36 @@ def test_proposals_are_those_of_json(report: Path, answers: dict[str, Any]):
     assert [row[0] for row in scores] == ["norms"] and answers["whatif"]["scores"]["record"] in said
 
 
-def test_a_comparison_of_one_launch_an_arm_says_so_and_shows_where(report: Path, answers: dict[str, Any]):
+def test_a_comparison_of_one_launch_an_arm_says_so_and_shows_where(wide: Any, answers: dict[str, Any]):
     document = answers["comparison"]["document"]
-    with opened_page(report) as page:
-        made = page.locator("#comparison")
-        assert f"No answer: {document['reason']}" in made.inner_text()
-        assert made.locator(".tile").nth(2).inner_text().startswith(f"+{document['estimate']:.4f} ms")
-        for by, rows in document["rows"].items():
-            page.select_option("#change-choice", by)
-            shown = rows_of(made.locator("#change-table"))
-            assert [(row[0], float(row[3])) for row in shown] == [
-                (row["key"], pytest.approx(row["delta_ns"] / 1e3, abs=0.0051)) for row in rows if row["delta_ns"]
-            ]
-        assert len(rows_of(made.get_by_role("region", name="Ops that vanished, the most exposed"))) == 8
-
-
-def test_a_bench_has_its_bar_and_verdicts(report: Path):
-    with opened_page(report) as page:
-        made = page.locator("#bench")
-        rows = rows_of(made.get_by_role("region", name="sidecar call: saved, µs"))
-        assert [row[:3] + row[4:] for row in rows] == [
-            [number, "persistent", saved, "no", "quoted"]
-            for number, saved in (("1", "2.40"), ("2", "-1.00"), ("4", "2.30"))
+    made = wide.locator("#comparison")
+    assert f"No answer: {document['reason']}" in made.inner_text()
+    assert made.locator(".tile").nth(2).inner_text().startswith(f"+{document['estimate']:.4f} ms")
+    for by, rows in document["rows"].items():
+        wide.select_option("#change-choice", by)
+        shown = rows_of(made.locator("#change-table"))
+        assert [(row[0], float(row[3])) for row in shown] == [
+            (row["key"], pytest.approx(row["delta_ns"] / 1e3, abs=0.0051)) for row in rows if row["delta_ns"]
         ]
-        assert made.locator(".shapelayer path[style*=dash]").count() == 1
-        assert "the bar of 20 µs" in made.inner_text()
+    assert len(rows_of(made.get_by_role("region", name="Ops that vanished, the most exposed"))) == 8
 
 
-def test_refusals_and_warnings_are_listed(report: Path, answers: dict[str, Any]):
-    with opened_page(report) as page:
-        assert page.locator("#limits dt").all_inner_texts() == [one["question"] for one in answers["refusals"]]
-        assert page.locator("#limits dd").all_inner_texts() == [one["text"] for one in answers["refusals"]]
-        shown = page.locator("#limits ul").inner_text() if page.locator("#limits ul").count() else ""
-        assert all(one["text"] in shown for one in answers["warnings"])
+def test_a_bench_has_its_bar_and_verdicts(wide: Any):
+    made = wide.locator("#bench")
+    rows = rows_of(made.get_by_role("region", name="sidecar call: saved, µs"))
+    assert [row[:3] + row[4:] for row in rows] == [
+        [number, "persistent", saved, "no", "quoted"]
+        for number, saved in (("1", "2.40"), ("2", "-1.00"), ("4", "2.30"))
+    ]
+    assert made.locator(".shapelayer path[style*=dash]").count() == 1
+    assert "the bar of 20 µs" in made.inner_text()
+
+
+def test_refusals_and_warnings_are_listed(wide: Any, answers: dict[str, Any]):
+    assert wide.locator("#limits dt").all_inner_texts() == [one["question"] for one in answers["refusals"]]
+    assert wide.locator("#limits dd").all_inner_texts() == [one["text"] for one in answers["refusals"]]
+    listed = wide.locator("#limits ul").inner_text() if wide.locator("#limits ul").count() else ""
+    assert all(one["text"] in listed for one in answers["warnings"])
 
 
 def test_tokens_a_second_have_a_tile(tmp_path: Path):
