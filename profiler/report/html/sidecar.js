@@ -36,7 +36,7 @@ function byRows(made, found, what, label) {
   const make = () => ({ traces: [...found[what].map(bar), ...(found.all.floor_us === null ? [] : [{ ...floor, line: { ...floor.line, color: css("--ink") } }])], layout: { barmode: "stack", xaxis: { type: "category", title: { text: "rows of the call" } }, yaxis: { title: { text: "µs, mean call" } } } });
   made.append(el("p", {}, label));
   chart(made, `${what} of the mean call by rows`, make, 380);
-  made.append(folded(`${what} by rows, µs`, [what.slice(0, -1), ...x.map((rows) => `${rows} rows`)], found[what].map((name) => cells(name, ...groups.map((group) => shownUs(group[field][name] ?? 0))))));
+  made.append(folded(`${what} by rows, µs`, [what.slice(0, -1), ...x.map((rows) => (rows === "all" ? rows : `rows ${rows}`))], found[what].map((name) => cells(name, ...groups.map((group) => shownUs(group[field][name] ?? 0))))));
 }
 
 function callTable(found) {

@@ -2,15 +2,18 @@
 
 import json
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stepprof.analyses.attribution import attribute
+from stepprof.analyses.bench_results import BenchFile, BenchResult, Figure
+from stepprof.analyses.bench_savings import savings
 from stepprof.analyses.breakdown import breakdown
 from stepprof.profiler.report.document import breakdown_document
-from stepprof.profiler.report.html.beside import Beside
+from stepprof.profiler.report.html.beside import Bench, Beside, asked
 from stepprof.profiler.report.html.data import report_data
 from stepprof.profiler.report.html.page import write_report
 from stepprof.profiler.report.html.sections import sections
@@ -21,6 +24,7 @@ from tests.real_runs import attributed, run_of
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 RTL, LONG = "‮evil\x07", "n" * 10_000
+IMAGE = "<img src=x onerror=document.title=3>"
 LINK = '<a href="javascript:document.title=1">x</a>'
 
 
@@ -269,10 +273,14 @@ def test_hostile_names_are_only_text(tmp_path: Path):
         trace.kernel(name, 92, 94, call=(80, 82))
     trace.range("<img src=x onerror=document.title=2>", 78, 84)
     store = trace.store()
-    write_report(tmp_path / "hostile.html", report_data(store, attribute(store)))
+    found = attribute(store)
+    bench = BenchFile(IMAGE, tuple(BenchResult(IMAGE, 1, f"{IMAGE}{i}", Figure(9.0 - i, "quoted")) for i in (0, 1)))
+    beside = replace(asked(store, found, [0, 1]), bench=Bench(bench, savings(bench, 1.0))).refused(IMAGE, RTL)
+    write_report(tmp_path / "hostile.html", report_data(store, found, None, beside))
     with opened_page(tmp_path / "hostile.html") as page:
         assert page.title() == "built.duckdb: where the step goes"
         assert page.locator("img, main a[href^=javascript]").count() == 0
+        assert IMAGE in page.locator("#bench h3").inner_text() and IMAGE in page.locator("#limits dt").last.inner_text()
         page.fill("#op-search", "evil")
         text = page.locator("#ops tbody").inner_text()
         assert text.startswith("evil\n<img src=x") and not set(RTL[::5]) & set(text)
