@@ -53,9 +53,10 @@ def with_ops(
 
 
 def in_parts(graph: StepGraph, which: Bools, parts: int, assume: Assumptions) -> StepGraph:
-    """Each op as `parts` ops: the gaps between them and a ramp each come on top of its duration."""
+    """Each op as `parts` ops: each boundary adds a node cost, its gap between the parts, the ramp in their durations."""
     at = np.flatnonzero(which)
-    whole = graph.duration[at] + (parts - 1) * round(assume.ramp_ns)
+    ramp = max(0, assume.node_ns - usual_latency(graph, same_card=True))
+    whole = graph.duration[at] + (parts - 1) * ramp
     share = whole // parts
     duration = graph.duration.copy()
     duration[at] = whole - (parts - 1) * share

@@ -1,7 +1,7 @@
 """What what-if takes for granted when it edits: node cost, bandwidth, traffic of ops; each with its bounds.
 
 assume = Assumptions(node_cost=cost, costs={"gemm_kernel": Traffic(100, 10)}, gpus={0: "NVIDIA H200"})
-replace(assume, node_cost_at="low").ramp_ns          # the bound that one source of doubt takes
+replace(assume, node_cost_at="low").node_ns          # the bound that one source of doubt takes
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Assumptions:
     given_at: At = "value"
 
     @property
-    def ramp_ns(self) -> float:
-        """Start-up and drain inside a duration."""
-        return float(getattr(self.node_cost.ramp, self.node_cost_at))
+    def node_ns(self) -> int:
+        """What one node less on a chain saves: gap and ramp."""
+        return round(getattr(self.node_cost.cost, self.node_cost_at))
 
     def of(self, given: Given) -> float:
         """The figure of the file at the bound in question."""

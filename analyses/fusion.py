@@ -1,9 +1,10 @@
 """Runs of ops made into one op each: what a fusion saves, and the graph with it.
 
-A fused op of n ops saves n − 1 node costs c = g + r: the visible gaps g go with the edges between its
-parts, the ramps r (start-up and drain) come out of the durations. Where the traffic of every part is
-known, what one part writes and the next reads stays on chip. Never below the roofline of what is left,
-and never below the longest part where traffic is unknown.
+A fused op of n ops in a chain saves n − 1 node costs c = g + r: the visible gap g of each boundary goes with
+its edge (a gap longer than c goes wholly), the ramp r = c − g (start-up and drain) comes out of the duration;
+parts that overlapped (PDL, g below 0) have it once. Where the traffic of every part is known, what one part
+writes and the next reads stays on chip. Never below the roofline of what is left, and never below the longest
+part where traffic is unknown.
 
     fused(graph, group, assume)          # group [nodes]: number of the op it becomes part of, NONE
 """
@@ -20,7 +21,7 @@ from stepprof.analyses.graph_edits import without_nodes
 from stepprof.analyses.op_runs import NONE
 from stepprof.analyses.ops import Bools, Ints
 from stepprof.analyses.proposal_model import Given
-from stepprof.analyses.replay import order
+from stepprof.analyses.replay import NEVER, order
 from stepprof.analyses.step_graph import StepGraph, Times
 
 
@@ -63,13 +64,22 @@ def _last_parts(graph: StepGraph, group: Ints) -> tuple[Ints, Ints]:
 
 def _durations(graph: StepGraph, group: Ints, parts: Ints, assume: Assumptions, bandwidth: Given | None) -> Times:
     """Length of each fused op, [groups, steps] ns."""
-    ramp = round(assume.ramp_ns)
     first = np.flatnonzero(np.diff(group[parts], prepend=-1))
     length = graph.duration[parts]
+    own = np.maximum(length - _ramps(graph, group, assume.node_ns)[parts][:, None], 0)
     longest = np.maximum.reduceat(length, first, axis=0)
-    whole = np.add.reduceat(np.maximum(length - ramp, 0), first, axis=0) + np.minimum(longest, ramp)
+    whole = np.maximum(np.add.reduceat(own, first, axis=0), longest)
     saved, floor = _traffic(graph, parts, first, assume, bandwidth)  # [groups]
     return np.where(floor[:, None] >= 0, np.maximum(whole - saved[:, None], np.minimum(floor[:, None], whole)), whole)
+
+
+def _ramps(graph: StepGraph, group: Ints, node_ns: int) -> Ints:
+    """What each part's own start-up and drain take of its duration, [nodes] ns; 0 for the first of a group."""
+    edges = graph.edges
+    inner = (group[edges.source] == group[edges.target]) & (group[edges.target] != NONE)
+    gap = np.full(len(graph), NEVER)
+    np.maximum.at(gap, edges.target[inner], edges.latency[inner])
+    return np.maximum(node_ns - np.where(gap == NEVER, node_ns, gap), 0)
 
 
 def _traffic(

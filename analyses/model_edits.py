@@ -79,7 +79,8 @@ def drafted(graph: StepGraph, edit: Draft, assume: Assumptions) -> tuple[StepGra
     if row is not None and assume.k is None:
         raise UsageError("today's k is not known: import the run with --facts, or give --k.")
     if row is not None and assume.k is not None:
-        return graph, none, (edit.k - assume.k) * 1e6 * assume.of(row), ()
+        notes = ("more drafts than were seen: what new positions keep is extrapolated",) if edit.k > assume.k else ()
+        return graph, none, (edit.k - assume.k) * 1e6 * assume.of(row), notes
     numbers = [int(match[1]) if (match := DRAFT.search(path)) else UNKNOWN for path in paths(graph.nodes)]
     later = np.array(numbers) > edit.k  # draft/j makes the j-th token
     if not later.any():

@@ -3,8 +3,8 @@
     runs(graph, which)                    # [nodes] number of the run, NONE where not selected
     chains(graph, which, patterns)        # the same for ops that follow one another with these names
 
-A run stays on one card and may become one op: no path leaves it and comes back. Inputs that a later
-member waits for are allowed; the run as one op then waits for them too.
+A run stays on one card and in one graph launch (single launches may follow one another), and may become one op:
+no path leaves it and comes back. Inputs that a later member waits for are allowed; the run as one op waits for them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ def runs(graph: StepGraph, which: Bools, within_layer: bool = False, simple: boo
     """
     before, after = neighbours(graph)
     device, layer, chosen = graph.nodes.device.tolist(), graph.nodes.layer.tolist(), which.tolist()
-    ancestors, members, found = [0] * len(graph), list[int](), [NONE] * len(graph)
+    launch, graphs = graph.nodes.launch.tolist(), graph.nodes.graph.tolist()
+    ancestors = _ancestors(graph, before)
+    members, found = list[int](), [NONE] * len(graph)
     for node in order(graph.edges, len(graph)):
-        for source in before[node]:
-            ancestors[node] |= ancestors[source] | 1 << source
         if not chosen[node]:
             continue
         for source in reversed(before[node]):
             alike = device[source] == device[node] and (not within_layer or layer[source] == layer[node])
+            alike = alike and (launch[source] == launch[node] or not (graphs[source] or graphs[node]))
             alike = alike and (not simple or len(before[node]) == len(after[source]) == 1)
             run = found[source]
             if alike and run != NONE and not _leaves(before[node], ancestors, members[run]):
@@ -48,24 +49,37 @@ def runs(graph: StepGraph, which: Bools, within_layer: bool = False, simple: boo
     return np.array(found, dtype=np.int64)
 
 
+def _ancestors(graph: StepGraph, before: Sequence[Sequence[int]]) -> list[int]:
+    """Every node that a node waits for in the end, as the bits of a number."""
+    found = [0] * len(graph)
+    for node in order(graph.edges, len(graph)):
+        for source in before[node]:
+            found[node] |= found[source] | 1 << source
+    return found
+
+
 def _leaves(sources: Sequence[int], ancestors: Sequence[int], members: int) -> bool:
     """Whether a path from the run reaches one of these sources from outside it."""
     return any(not members >> source & 1 and ancestors[source] & members for source in sources)
 
 
 def chains(graph: StepGraph, which: Bools, patterns: Sequence[str]) -> Ints:
-    """Non-overlapping chains of selected ops whose names match the patterns in turn, one card each."""
-    after, device = neighbours(graph)[1], graph.nodes.device.tolist()
-    names = graph.nodes.name
+    """Non-overlapping chains of selected ops whose names match the patterns in turn, each on one card and in one graph launch."""
+    (before, after), nodes = neighbours(graph), graph.nodes
+    ancestors, names = _ancestors(graph, before), nodes.name
+    graphs = np.where(nodes.graph, nodes.launch, NONE)  # single launches count as one place
+    where = list(zip(nodes.device.tolist(), graphs.tolist(), strict=True))
     fits = [_named(names, pattern) & which for pattern in patterns]
     found, count = np.full(len(graph), NONE, dtype=np.int64), 0
     for head in np.flatnonzero(fits[0]).tolist():
-        chain = [head]
+        chain, bits = [head], 1 << head
         for fit in fits[1:]:
-            following = [n for n in after[chain[-1]] if fit[n] and device[n] == device[head] and n not in chain]
+            following = [n for n in after[chain[-1]] if fit[n] and where[n] == where[head] and not bits >> n & 1]
+            following = [n for n in following if not _leaves(before[n], ancestors, bits)]
             if not following:
                 break
             chain.append(following[0])
+            bits |= 1 << following[0]
         if len(chain) == len(patterns) and (found[chain] == NONE).all():
             found[chain] = count
             count += 1

@@ -18,6 +18,7 @@ from stepprof.analyses.toml_entries import nearest
 from stepprof.analyses.vocabulary import KINDS, PHASES, ROLES
 
 WORDS = {"role": ROLES, "kind": KINDS, "phase": PHASES}
+NUMBERS = ("layer", "device")
 SHOWN = 12  # of the names that exist
 
 
@@ -27,7 +28,7 @@ def matching(nodes: Nodes, select: Select) -> Bools:
     for key, words in WORDS.items():
         if wanted := getattr(select, key):
             which = which & np.isin(getattr(nodes, key), [words.index(word) for word in wanted])
-    for key in ("layer", "device"):
+    for key in NUMBERS:
         if wanted := getattr(select, key):
             which = which & np.isin(getattr(nodes, key), wanted)
     if select.name is not None:
@@ -77,5 +78,5 @@ def _exists(nodes: Nodes, key: str, said: str) -> str:
     if not known:
         return f"this trace says no {key} of any op"
     more = f", … ({len(known)} in all)" if len(known) > SHOWN else ""
-    near = nearest(said, [name[:60] for name in known])
+    near = "" if key in NUMBERS else nearest(said, [name[:60] for name in known])
     return near if near.startswith("did") else "there are " + ", ".join(name[:60] for name in known[:SHOWN]) + more

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stepprof.analyses.bench_file import Wanted, replacement
+from stepprof.analyses.measured_times import Wanted, replacement
 from stepprof.analyses.model_edits import SIDECAR
 from stepprof.analyses.proposal_lines import Place
 from stepprof.analyses.proposal_model import (

@@ -38,6 +38,7 @@ class Given:
     low: float
     high: float
     kind: Literal["measured", "modelled", "simulated", "quoted"] = "quoted"
+    basis: str = ""  # where it is from, if not from the file of proposals itself
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Break:
 
 @dataclass(frozen=True)
 class Move:
-    """Each run of selected ops leaves its chain for a branch of its own, on a card; `until` waits for it."""
+    """The ops leave their chain for a branch of their own, on a card; behind each run the next op of `until` waits."""
 
     select: Select
     until: Select
@@ -177,4 +178,4 @@ class Proposal:
     predicted_ms: float | None = None  # a human's estimate of the change of the step
     gate: Gate | None = None
     optional: bool = False  # a selection may match nothing
-    where: str = ""  # file and line, for sentences
+    where: tuple[str, ...] = ()  # file and line of each edit, for sentences

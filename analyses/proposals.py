@@ -67,29 +67,29 @@ def _proposal(place: Place, entry: Any) -> Proposal:
             raise place.unknown(key, [*KEYS, *EDITS])
     if "name" not in found:
         raise place.fault("name", "is missing: give the proposal a name")
-    edits = [edit for key in found if key in EDITS for edit in _edits(place, key, found[key])]
+    edits = [pair for key in found if key in EDITS for pair in _edits(place, key, found[key])]
     if not edits:
         raise InputError(f"{place.said()}: changes nothing: write one of {', '.join(EDITS)}.")
     return Proposal(
         name=text(place, "name", found["name"]),
-        edits=tuple(edits),
+        edits=tuple(edit for edit, _ in edits),
         predicted_ms=_predicted(place, found.get("predicted")),
         gate=_gate(place, found.get("gate")),
         optional=flag(place, "optional", found.get("optional", False)),
-        where=f"{place.said()}, ",
+        where=tuple(where for _, where in edits),
     )
 
 
-def _edits(place: Place, kind: str, value: Any) -> list[Edit]:
-    """One edit, or each of a list."""
+def _edits(place: Place, kind: str, value: Any) -> list[tuple[Edit, str]]:
+    """One edit, or each of a list, and where it is written."""
     tables = cast(list[Any], value) if isinstance(value, list) else [value]
-    made: list[Edit] = []
+    made: list[tuple[Edit, str]] = []
     for nth, table in enumerate(tables):
         inner = place.inside(kind, nth)
         if not isinstance(table, dict):
             raise InputError(f"{inner.said()}: must be a table: {kind} = {{ role = … }}.")
         build: Callable[[Place, Mapping[str, Any]], Edit] = EDITS[kind]
-        made.append(build(inner, cast(dict[str, Any], table)))
+        made.append((build(inner, cast(dict[str, Any], table)), inner.said()))
     return made
 
 

@@ -1,7 +1,7 @@
 """Edits of what waits for what: cuts of a graph, moves to another branch or card, overlap, one after the other.
 
     with_breaks(graph, first_ops, 2_800)        # a launch boundary before each
-    on_a_branch(graph, which, Branch(until))    # beside the chain that it was part of
+    on_a_branch(graph, which, Branch(until))    # beside the chain that they were part of
 
 What an op reads is not on record, only what it waited for: a moved op still waits for what it waited for, and
 the proposal says who needs its answer.
@@ -60,6 +60,8 @@ def with_breaks(graph: StepGraph, at: Ints, boundary_ns: int) -> StepGraph:
         late += [boundary_ns] * int(sinks.sum())
         rows += [(barrier, n) for n in np.flatnonzero(heads).tolist()]
         late += [0] * int(heads.sum())
+    if not cuts:
+        return graph
     none = np.zeros((cuts, graph.duration.shape[1]), dtype=np.int64)
     return replace(
         graph,
@@ -89,12 +91,12 @@ class Branch:
 
 
 def on_a_branch(graph: StepGraph, which: Bools, branch: Branch) -> tuple[StepGraph, int]:
-    """The graph with each run of these ops on a branch of its own, one after the other; how many runs nobody waits for.
+    """The graph with these ops on a branch of their own, one after the other; how many of their runs nobody waits for.
 
     The next op of `until` behind a run, in today's order, waits for it.
     """
     rank = rank_of(graph)
-    first, last = ends_of(runs(graph, which), rank)
+    last = ends_of(runs(graph, which), rank)[1]
     nodes = graph.nodes
     device = nodes.device if branch.device is None else np.where(which, branch.device, nodes.device)
     duration = graph.duration.copy()
@@ -103,11 +105,21 @@ def on_a_branch(graph: StepGraph, which: Bools, branch: Branch) -> tuple[StepGra
     waiting = waiting[np.argsort(rank[waiting])]
     found = np.searchsorted(rank[waiting], rank[last])
     rows = [(int(n), int(waiting[k])) for n, k in zip(last, found, strict=True) if k < len(waiting)]
-    serial = [(int(a), int(b)) for a, b in zip(last[:-1], first[1:], strict=True)]
     own = graph.edges.take(which[graph.edges.target] | (which[graph.edges.source] & nodes.host[graph.edges.target]))
     moved = replace(graph, nodes=replace(nodes, device=device), duration=duration)
-    edges = _without(graph, which).plus(_signalled(moved, own, branch)).plus(_linked(moved, rows + serial, branch))
+    rows += _in_turn(moved, which, rank, own)
+    edges = _without(graph, which).plus(_signalled(moved, own, branch)).plus(_linked(moved, rows, branch))
     return replace(moved, edges=edges), len(last) - len(rows)
+
+
+def _in_turn(graph: StepGraph, which: Bools, rank: Ints, known: Edges) -> Rows:
+    """Neighbours in today's order among these ops of each card, where no known edge already links them."""
+    there = set(zip(known.source.tolist(), known.target.tolist(), strict=True))
+    rows = Rows()
+    for card in np.unique(graph.nodes.device[which]).tolist():
+        at = np.flatnonzero(which & (graph.nodes.device == card))
+        rows += [pair for pair in pairwise(at[np.argsort(rank[at])].tolist()) if pair not in there]
+    return rows
 
 
 def _without(graph: StepGraph, which: Bools) -> Edges:
@@ -145,11 +157,11 @@ def side_by_side(graph: StepGraph, one: Bools, other: Bools) -> tuple[StepGraph,
     group = np.where(second != NONE, second + group.max(initial=NONE) + 1, group)
     source, target = graph.edges.source, graph.edges.target
     crossing = ((one[source] & other[target]) | (other[source] & one[target])) & (group[source] != group[target])
-    more, late = Rows(), list[int]()
+    more, late, rank = Rows(), list[int](), rank_of(graph)
     start, heads = graph.start.copy(), graph.heads.copy()
     for a, b in set(zip(source[crossing].tolist(), target[crossing].tolist(), strict=True)):
-        entering = (group[target] == group[a]) & (group[source] != group[a])
-        leaving = (group[source] == group[b]) & (group[target] != group[b])
+        entering = (group[target] == group[a]) & (group[source] != group[a]) & (rank[source] < rank[b])
+        leaving = (group[source] == group[b]) & (group[target] != group[b]) & (rank[target] > rank[a])
         more += [(int(s), b) for s in source[entering]] + [(a, int(t)) for t in target[leaving]]
         late += graph.edges.latency[entering].tolist() + graph.edges.latency[leaving].tolist()
         if not entering.any():

@@ -3,8 +3,9 @@
     answer = evaluate(graph, proposals, Settings(Assumptions(node_cost(graph))))
     answer.proposals[0].alone.delta_ms        # ms a step, modelled, with its interval
 
-The change is the mean over steps of replay(edited) − replay(graph), so that what the fit gets wrong cancels;
-it is applied to the measured p50 of the step. Intervals: whatif_interval.py; tokens/s: whatif_effects.py.
+Each measured step takes its own replay(edited) − replay(graph), so that what the fit gets wrong cancels; the change
+is that of the p50 of the steps, which is also what a measurement of two arms compares (a mean would follow a few
+slow steps). Intervals: whatif_interval.py; tokens/s: whatif_effects.py.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from stepprof.analyses.assumptions import Assumptions
 from stepprof.analyses.forecasts import kept_with
 from stepprof.analyses.op_selection import matching, nothing_matches
 from stepprof.analyses.ops import Ints
-from stepprof.analyses.proposal_model import Draft, Edit, Proposal, Select
+from stepprof.analyses.proposal_model import Draft, Edit, Given, Proposal, Select
 from stepprof.analyses.replay import HeldOutError, held_out_error, replay, wall_of
 from stepprof.analyses.speculation_result import Figure, Lane
 from stepprof.analyses.step_graph import StepGraph
@@ -75,34 +76,53 @@ def evaluate(graph: StepGraph, proposals: Sequence[Proposal], settings: Settings
 def edited(graph: StepGraph, proposal: Proposal, assume: Assumptions, must_match: bool = True) -> Edited:
     """All edits of a proposal, one behind the other."""
     ops, work, extra, k, notes = 0, 0.0, 0.0, None, list[str]()
-    for edit in proposal.edits:
+    for n, edit in enumerate(proposal.edits):
+        fault = _Fault(proposal, n)
         if must_match and not proposal.optional:
-            _must_match(graph, proposal, edit)
-        done = _applied(graph, proposal, edit, assume)
+            _must_match(graph, edit, fault)
+        done = _applied(graph, edit, assume, fault)
         if not done.touched.any() and not isinstance(edit, Draft):
             if must_match and not proposal.optional:
-                raise InputError(f'{proposal.where}"{proposal.name}": the ops that match are not changed by this edit.')
+                raise fault.saying("the ops that match are not changed by this edit.")
             notes.append("matches nothing")
         ops += int(np.sum(done.touched))
         work += float(graph.duration[done.touched].sum(axis=0).mean())
-        notes += [note for note in done.notes if note not in notes]
+        notes += [note for note in (*_sources(edit), *done.notes) if note not in notes]
         extra, k = extra + done.extra_ns, done.k if done.k is not None else k
         graph = done.graph
     return Edited(graph, ops, work, tuple(notes), extra, k)
 
 
-def _applied(graph: StepGraph, proposal: Proposal, edit: Edit, assume: Assumptions) -> Done:
+def _sources(edit: Edit) -> list[str]:
+    """Where figures of an edit are from, other than the file of proposals."""
+    values = [getattr(edit, field.name) for field in fields(edit)]
+    return [value.basis for value in values if isinstance(value, Given) and value.basis]
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """The fault of the n-th edit of a proposal."""
+
+    proposal: Proposal
+    n: int
+
+    def saying(self, what: str) -> InputError:
+        where = self.proposal.where[self.n] + ", " if self.proposal.where else ""
+        return InputError(f'{where}"{self.proposal.name}": {what}')
+
+
+def _applied(graph: StepGraph, edit: Edit, assume: Assumptions, at: _Fault) -> Done:
     try:
         return apply(graph, edit, assume)
     except UsageError as fault:
-        raise InputError(f'{proposal.where}"{proposal.name}": {fault}') from None
+        raise at.saying(str(fault)) from None
 
 
-def _must_match(graph: StepGraph, proposal: Proposal, edit: Edit) -> None:
+def _must_match(graph: StepGraph, edit: Edit, fault: _Fault) -> None:
     """InputError where one of the edit's selections matches no op."""
     for select in (getattr(edit, field.name) for field in fields(edit)):
         if isinstance(select, Select) and not matching(graph.nodes, select).any():
-            raise InputError(f'{proposal.where}"{proposal.name}": {nothing_matches(graph.nodes, select)}.')
+            raise fault.saying(f"{nothing_matches(graph.nodes, select)}.")
 
 
 def work_ns(graph: StepGraph) -> Ints:
@@ -129,7 +149,7 @@ class _Evaluation:
         alone = edited(self.graph, proposal, settings.assume)
         change = alone.wall() - self.wall  # [steps]
         doubt = doubt_of(self.graph, proposal, settings.assume, change, self.error, self.base.step_ms)
-        delta, kept = interval(float(change.mean()) / 1e6, doubt), self._kept(alone.k)
+        delta, kept = interval(self._of_p50(change), doubt), self._kept(alone.k)
         assert delta.value is not None and delta.low is not None and delta.high is not None
         removed = float((work_ns(self.graph) - work_ns(alone.graph)).mean()) / 1e6
         more, whole = self._behind(proposal, alone, doubt)
@@ -165,7 +185,12 @@ class _Evaluation:
             doubt = doubt_of(before, proposal, self.settings.assume, more, self.error, self.base.step_ms)
         self.doubts.append(doubt)
         together = joined(self.doubts, whole)
-        return interval(float(more.mean()) / 1e6, doubt), interval(float(whole.mean()) / 1e6, together)
+        after = self._of_p50(whole)
+        return interval(after - self._of_p50(was - self.wall), doubt), interval(after, together)
+
+    def _of_p50(self, change: Reals) -> float:
+        """Change of the p50 of the measured steps, each with its own change [steps] ns; ms."""
+        return float(np.median(self.graph.wall + change) - np.median(self.graph.wall)) / 1e6
 
     def _kept(self, k: int | None) -> Figure | None:
         """Kept tokens with another k, where acceptance is known."""

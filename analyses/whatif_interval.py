@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from stepprof.analyses.assumptions import Assumptions
-from stepprof.analyses.clustered_shares import t_quantile
 from stepprof.analyses.ops import Ints
 from stepprof.analyses.proposal_model import Draft, Edit, Fuse, Given, Proposal, Scale, Split
 from stepprof.analyses.replay import HeldOutError, replay, steps_of, wall_of
 from stepprof.analyses.speculation_result import Figure
+from stepprof.analyses.statistics import t_quantile
 from stepprof.analyses.step_graph import StepGraph
 from stepprof.analyses.whatif_edits import apply
 from stepprof.analyses.whatif_result import Doubt

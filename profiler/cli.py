@@ -49,6 +49,7 @@ groups = (
     breakdown,
     compare,
     gate,
+    whatif,
     placement,
     report,
     export,

@@ -29,6 +29,7 @@ class InGraph:
 
     def __init__(self, calls: Calls) -> None:
         self.count = len(calls)
+        self.calls = calls  # kept: a replay reads the inputs that they hold
         with torch.no_grad():
             for call in calls:
                 call()  # compiles, and sets up what a capture must not

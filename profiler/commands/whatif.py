@@ -97,7 +97,8 @@ def whatif_(
         return
     result = evaluate(graph, wanted, settings)
     if mode == "predict-only":
-        record.show_predicted(record.predict(result, keeping, untraced), scores_file, json)
+        before = record.step_before(result, keeping, untraced)
+        record.show_predicted(record.predict(result, keeping, before[0]), scores_file, before, json)
     elif mode == "score":
         record.show_scored(record.score_anew(result, keeping, _one(proposal)), json)
     elif json:

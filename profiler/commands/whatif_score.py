@@ -1,6 +1,6 @@
 """What stepprof whatif does with predictions: put them on record, score them, show the record.
 
-    predict(answer, keeping, untraced_ms)        # entries that wait for their measurement
+    predict(answer, keeping, before_ms)          # entries that wait for their measurement
     score_recorded(keeping, "share-topk")        # the measured figures into such an entry
     score_anew(answer, keeping, "share-topk")    # the same, or a new entry where none waits
 
@@ -121,16 +121,19 @@ def untraced_step(store: Store) -> float | None:
     return None if text is None else float(np.median(json.loads(text))) / 1e6
 
 
-def predict(found: WhatIf, keeping: Keeping, untraced_ms: float | None) -> list[Score]:
-    """Put predictions on record, all or none.
+def step_before(found: WhatIf, keeping: Keeping, untraced_ms: float | None) -> tuple[float, str]:
+    """The step that predictions start from, ms, and where it is from: the first of these that there is."""
+    if keeping.control:
+        return float(np.median(arms_of(keeping.control, []).control)), "launches of --control"
+    if untraced_ms is not None:
+        return untraced_ms, "the capture's untraced control"
+    assert found.step_ms.value is not None, f"{found.step_ms=}"
+    return found.step_ms.value, "the trace as traced (--control: untraced launches)"
 
-    They start from the step of --control launches, else of the capture's untraced control, else from the traced step.
-    """
-    before = float(np.median(arms_of(keeping.control, []).control)) if keeping.control else untraced_ms
-    if before is None:
-        before = found.step_ms.value
-    assert before is not None, f"{found.step_ms=}"
-    made = [_predicted(found, answer.name, keeping, before) for answer in found.proposals]
+
+def predict(found: WhatIf, keeping: Keeping, before_ms: float) -> list[Score]:
+    """Put predictions on record, all or none."""
+    made = [_predicted(found, answer.name, keeping, before_ms) for answer in found.proposals]
     append(keeping.scores, *made)
     return made
 
@@ -182,21 +185,20 @@ def show_record(path: Path, json: bool) -> None:
         show_scores(terminal.console(), path, found, waiting)
 
 
-def show_predicted(made: Sequence[Score], path: Path, json: bool) -> None:
+def show_predicted(made: Sequence[Score], path: Path, before: tuple[float, str], json: bool) -> None:
     """--predict-only"""
     if json:
         print_json([msgspec.to_builtins(score) for score in made])
         return
     out = terminal.console()
+    out.print(terminal.plain(f"step today {before[0]:.4f} ms, from {before[1]}"))
+    out.print(f"{'proposal':<30}{'saves ms':>10}{'interval':>20}{'step ms':>10}  modelled", style="bold")
     for score in made:
         low, high = score.interval_ms
-        out.print(
-            terminal.plain(
-                f"{score.proposal}: saves {score.predicted_saving_ms:+.4f} ms ({low:+.4f} … {high:+.4f}), "
-                f"step {score.predicted_step_ms:.4f} ms, modelled"
-            )
-        )
-    out.print(terminal.plain(f"on record in {path}: commit it before the candidates run, then score with --score"))
+        name, bounds = terminal.clean(score.proposal)[:29], f"{low:+.4f} … {high:+.4f}"
+        saved, step = score.predicted_saving_ms, score.predicted_step_ms
+        out.print(terminal.plain(f"{name:30}{saved:+10.4f}{bounds:>20}{step:10.4f}"))
+    out.print(terminal.plain(f"on record in {path}: commit it, run the candidates, then --score"))
 
 
 def show_scored(score: Score, json: bool) -> None:

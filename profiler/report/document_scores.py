@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stepprof.analyses.suggest import Suggested
+from stepprof.analyses.suggest import Suggested, Suggestion
 from stepprof.analyses.track_record import Judged, Record, sentence
 from stepprof.analyses.vocabulary import ROLES
 from stepprof.analyses.whatif_scores import Score
@@ -44,7 +44,7 @@ def suggestions_document(found: Suggested, toml: str) -> dict[str, Any]:
     return {"suggestions": [_suggestion(row) for row in found.rows], "toml": toml}
 
 
-def _suggestion(row: Any) -> dict[str, Any]:
+def _suggestion(row: Suggestion) -> dict[str, Any]:
     delta = row.answer.alone.delta_ms
     return {
         "name": row.proposal.name,

@@ -35,7 +35,7 @@ def _row(out: Console, row: Judged) -> None:
     errors = f"{100 * row.step_error:6.1f}{100 * row.no_change_error:5.1f}{100 * row.sum_of_work_error:4.0f}"
     out.print(Text(f"{_name(score)}{_predicted(score)}{score.measured_saving_ms:+9.3f}{floor:>7}{errors}"))
     for fault in faults(row):
-        out.print(Text(f"  {fault}"))
+        out.print(Text(textwrap.fill(fault, WIDTH, initial_indent="  ", subsequent_indent="  ")))
 
 
 def _name(score: Score) -> str:

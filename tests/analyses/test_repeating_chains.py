@@ -1,3 +1,5 @@
+"""Chains that repeat layer by layer: what is one, what ends one, and which are taken."""
+
 from __future__ import annotations
 
 import dataclasses

@@ -1,3 +1,5 @@
+"""Suggestions written as proposals come back as the same proposals, whatever kernels are called."""
+
 from __future__ import annotations
 
 import dataclasses

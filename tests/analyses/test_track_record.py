@@ -1,3 +1,5 @@
+"""How predictions are judged: against the measured step, its noise and two simple guesses."""
+
 from __future__ import annotations
 
 from pathlib import Path

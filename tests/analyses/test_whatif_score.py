@@ -1,3 +1,5 @@
+"""A what-if answer as a scored prediction: signs, medians, noise floor."""
+
 from __future__ import annotations
 
 import dataclasses

@@ -1,3 +1,5 @@
+"""The scores file only grows, and what was predicted in it never changes."""
+
 from __future__ import annotations
 
 import json

@@ -12,7 +12,8 @@ import pytest
 
 from stepprof.profiler.commands.whatif import spelled
 from tests.analyses.gates.gates import document
-from tests.profiler.test_cli_gates import answer, run  # noqa: F401 -- a fixture
+from tests.profiler.test_cli_gates import answer
+from tests.profiler.test_cli_gates import run as run  # a fixture
 from tests.real_runs import run_of
 
 PROPOSALS = """
@@ -45,7 +46,7 @@ CONTROLS = ("--control", "a1.json", "a2.json", "a3.json")
 CANDIDATES = ("--candidate", "b1.json", "b2.json", "b3.json")
 
 
-def test_predict_then_measure_then_score(folder, run):  # noqa: F811
+def test_predict_then_measure_then_score(folder, run):
     predicted = run("whatif", "before.duckdb", "p.toml", "--predict-only", *CONTROLS, "--json")
     assert predicted.returncode == 0, predicted.stderr
     first, second = answer(predicted)
@@ -74,7 +75,7 @@ def test_predict_then_measure_then_score(folder, run):  # noqa: F811
     assert answer(run("whatif", "before.duckdb", "p.toml", "--json"))["track_record"].startswith("Track record: 1")
 
 
-def test_another_prediction_is_refused_and_none_at_all_is_made(folder, run):  # noqa: F811
+def test_another_prediction_is_refused_and_none_at_all_is_made(folder, run):
     name = ("--proposal", "no norms")
     once = run("whatif", "--score", "before.duckdb", "p.toml", *name, *CONTROLS, *CANDIDATES, "--json")
     assert (once.returncode, entries(folder)) == (0, [answer(once)])
@@ -86,14 +87,22 @@ def test_another_prediction_is_refused_and_none_at_all_is_made(folder, run):  # 
     assert entries(folder)[1]["measured_step_ms"] is None
 
 
-def test_before_and_after_alone_are_one_launch_an_arm(folder, run):  # noqa: F811
+def test_before_and_after_alone_are_one_launch_an_arm(folder, run):
     shutil.copy(folder / "before.duckdb", folder / "after.duckdb")
     once = run("whatif", "--score", "before.duckdb", "after.duckdb", "p.toml", "--proposal", "no norms", "--json")
     found = answer(once)
     assert (found["measured_saving_ms"], found["noise_floor_ms"]) == (0.0, None)
 
 
-def test_suggestions_are_taken_back(folder, run):  # noqa: F811
+def test_predictions_for_a_person_say_which_step_they_start_from(folder, run):
+    traced = run("whatif", "before.duckdb", "p.toml", "--predict-only", "--proposal", "no norms").stdout
+    assert traced.startswith("step today 1.9560 ms, from the trace as traced")
+    assert max(map(len, traced.splitlines())) <= 80
+    untraced = ("whatif", "before.duckdb", "p.toml", "--predict-only", "--proposal", "shorter lm_head", *CONTROLS)
+    assert run(*untraced).stdout.startswith("step today 2.0000 ms, from launches of --control")
+
+
+def test_suggestions_are_taken_back(folder, run):
     found = answer(run("whatif", "before.duckdb", "--suggest", "--most", 2, "-o", "s.toml", "--json"))
     assert (folder / "s.toml").read_text() == found["toml"]
     assert [row["saved_ops"] for row in found["suggestions"]] == [21, 20]
@@ -121,7 +130,7 @@ def test_suggestions_are_taken_back(folder, run):  # noqa: F811
         (("--scores", "--scores-file", "p.toml"), 1, "p.toml is no list of scores"),
     ],
 )  # fmt: skip
-def test_faults_are_one_sentence(folder, run, words, code, said):  # noqa: F811
+def test_faults_are_one_sentence(folder, run, words, code, said):
     done = run("whatif", *words)
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr and done.stderr.count("\n") == 1
