@@ -26,7 +26,8 @@ function whatifSection(data) {
   chart(made, "Waterfall from today's step through each proposal", () => sequence(doc), 380);
   made.append(el("h3", {}, "Hidden against exposed"), el("p", {}, "How much work each proposal alone takes away, and what of it the step gets shorter by: hidden work saves nothing."));
   chart(made, "Removed work of each proposal: saved and hidden", () => hidden(all), Math.max(220, 90 + 34 * all.length));
-  made.append(proposalTable(all), el("p", {}, `Node cost: ${clean(doc.node_cost.basis)} (${doc.node_cost.figure}).`));
+  made.append(proposalTable(all), el("p", {}, `Node cost: ${us(doc.node_cost.cost.value, 2)} µs (${us(doc.node_cost.cost.low, 2)} to ${us(doc.node_cost.cost.high, 2)}), ${doc.node_cost.figure}: ${clean(doc.node_cost.basis)}.`));
+  if (doc.table.length) made.append(folded(`tokens/s by step time, at ${doc.kept.value.toFixed(3)} kept tokens (${doc.kept.kind})`, ["step ms", "tokens/s", "kind"], doc.table.map((one) => cells(one.step_ms.toFixed(3), one.tokens_per_s.toFixed(1), one.kind))));
   if (scores) trackRecord(made, scores);
   if (doc.targets.length) made.append(table(["tokens/s", "takes a step of ms", "kind"], doc.targets.map((one) => cells(one.tokens_per_s.toFixed(1), one.step_ms.toFixed(3), one.kind)), "Steps that wanted rates take"));
 }
@@ -58,7 +59,8 @@ function proposalTable(all) {
     const edits = [...new Set(one.edits)].map((kind) => { const n = one.edits.filter((other) => other === kind).length; return n > 1 ? `${n} × ${kind}` : kind; });
     const row = cells(`${i + 1} ${one.name}`, edits.join(", "), one.ops, withBounds(one.work_ms, 3), withBounds(one.removed_work_ms, 3), withBounds(one.hidden_ms, 3), withBounds(one.alone.delta_ms, 3, true), withBounds(one.in_sequence.delta_ms, 3, true), withBounds(one.in_sequence.step_ms, 3), withBounds(one.in_sequence.tokens_per_s, 1), withBounds(one.human_estimate_ms, 3, true), one.gate, one.verdict);
     row.firstChild.className = "text";
-    row.firstChild.append(...one.notes.map((note) => el("small", {}, el("br"), clean(note))));
+    const kept = one.kept ? [`kept tokens ${withBounds(one.kept, 3)} (${one.kept.kind})`] : [];
+    row.firstChild.append(...[...one.notes, ...kept].map((note) => el("small", {}, el("br"), clean(note))));
     return row;
   });
   return table(heads, rows, "Proposals, ms a step");

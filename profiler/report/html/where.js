@@ -13,7 +13,7 @@ function headline(data) {
   tiles.append(...rateTiles(data.speculation));
   const cost = found.tracing_inflation, interval = found.tracing_inflation_interval;
   const between = interval ? ` (${interval[0].toFixed(3)} to ${interval[1].toFixed(3)})` : "";
-  tiles.append(tile(cost ? `${cost.toFixed(3)} ×` : "unknown", cost ? `traced step over untraced${between}` : "tracing cost: no untraced control on record"));
+  tiles.append(cost ? tile(`${cost.toFixed(3)} ×`, `traced step over untraced${between}`, "measured") : tile("unknown", "tracing cost: no untraced control on record"));
   tiles.append(tile(`${ms(found.totals.gap_ns / found.steps)} ms`, "of a step in which the path finds no op running"));
   if (found.second_card_ns > 0) tiles.append(tile(`${ms(found.second_card_ns)} ms`, "of a step on the second card or waiting for it"));
   tiles.append(tile(percent(found.labelled_share), "of ops labelled by the program"));

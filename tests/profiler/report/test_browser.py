@@ -119,6 +119,7 @@ def test_proposals_are_those_of_json(wide: Any, answers: dict[str, Any]):
     ]  # fmt: skip
     assert [[*row[2:6], *row[11:]] for row in rows] == expected
     delta = document["proposals"][0]["alone"]["delta_ms"]
+    assert f"Node cost: {document['node_cost']['cost']['value'] / 1e3:.2f} µs" in said
     assert rows[0][6] == f"{delta['value']:.3f} ({delta['low']:.3f} to {delta['high']:.3f})"
     assert [row[0] for row in scores] == ["norms"] and answers["whatif"]["scores"]["record"] in said
 
@@ -155,8 +156,11 @@ def test_refusals_and_warnings_are_listed(wide: Any, answers: dict[str, Any]):
     assert all(one["text"] in listed for one in answers["warnings"])
 
 
-def test_tokens_a_second_have_a_tile(tmp_path: Path):
-    store = with_facts().store()
+def test_tokens_a_second_and_tracing_have_tiles(tmp_path: Path):
+    trace = with_facts()
+    for key, value in (("", 1.25), ("_low", 1.2), ("_high", 1.3)):
+        trace.add("manifest", key=f"tracing_inflation{key}", value=str(value))
+    store = trace.store()
     data = report_data(store, attribute(store))
     write_report(tmp_path / "rates.html", data)
     rate = data["speculation"]["lanes"][0]["tokens_per_s"]
@@ -166,6 +170,7 @@ def test_tokens_a_second_have_a_tile(tmp_path: Path):
         f"{rate['value']:.1f}\ntokens/s: 4.000 kept ÷ 10.000 ms mean period, 3 steps at k = 5 ({rate['kind']})"
     )
     assert tiles[1].startswith("400.0\n") and tiles[2] == "4.000\ntokens kept a step (measured)"
+    assert tiles[3] == "1.250 ×\ntraced step over untraced (1.200 to 1.300) (measured)"
 
 
 def test_the_keyboard_reaches_steps_and_figures(report: Path):
