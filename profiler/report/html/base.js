@@ -46,7 +46,7 @@ function section(id, title, sentence) {
 }
 
 function table(heads, rows, caption) {
-  const head = el("tr", {}, ...heads.map((text, i) => el("th", { scope: "col", class: i === 0 || rows[0]?.children[i]?.className === "text" ? "text" : null }, text)));
+  const head = el("tr", {}, ...heads.map((text, i) => el("th", { scope: "col", class: i === 0 || rows[0]?.children[i]?.classList.contains("text") ? "text" : null }, text)));
   const made = el("table", {}, el("caption", { class: "skip" }, caption), el("thead", {}, head), el("tbody", {}, ...rows));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
 }
@@ -66,13 +66,13 @@ function chart(parent, label, make, height = 360) {
   parent.append(place, list);
   const draw = () => {
     const { traces, layout } = make(), narrow = place.clientWidth < 660;
-    const axis = { gridcolor: css("--line"), zerolinecolor: css("--line"), automargin: true };
+    const axis = { gridcolor: css("--line"), zerolinecolor: css("--line") };
     const base = { paper_bgcolor: css("--ground"), plot_bgcolor: css("--ground"), font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 }, margin: { l: 60, r: 15, t: 10, b: 45 }, height };
     const named = traces.filter((trace) => trace.name && trace.showlegend !== false);
     list.replaceChildren(...(narrow && named.length > 1 ? named.map(legendItem) : []));
     if (narrow) base.showlegend = false;
     if (document.documentElement.dataset.paper) base.width = place.clientWidth; // at once: a page is printed right after
-    const full = { ...base, ...layout, xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis } };
+    const full = { ...base, ...layout, xaxis: { ...axis, automargin: "bottom", ...layout.xaxis }, yaxis: { ...axis, automargin: "left", ...layout.yaxis } };
     Plotly.react(place, traces, full, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["toImage", "lasso2d", "select2d"] });
   };
   report.redraw.push(draw);

@@ -21,7 +21,7 @@ function benchTimes(made, name, results) {
     const mine = results.filter((one) => one.mode === mode), kinds = [...new Set(mine.map((one) => one.kind))].join(", ");
     return { type: "bar", name: safe(`${mode} (${kinds})`), x: mine.map((one) => String(one.rows)), y: mine.map((one) => one.p50_us), marker: { color: HUES[i % HUES.length] }, hovertemplate: `${safe(mode)} %{y:.1f} µs<extra>%{x} rows</extra>` };
   };
-  chart(made, `${clean(name)}: p50 by rows and mode`, () => ({ traces: modes.map(trace), layout: { barmode: "group", xaxis: { type: "category", title: { text: "rows" } }, yaxis: { title: { text: "p50, µs" } } } }), 340);
+  chart(made, `${clean(name)}: p50 by rows and mode`, () => ({ traces: modes.map(trace), layout: { barmode: "group", xaxis: { type: "category", tickangle: 0, title: { text: "rows" } }, yaxis: { title: { text: "p50, µs" } } } }), 340);
   made.append(folded(`${name}: p50, µs`, ["rows", "mode", "p50 µs", "kind"], results.map((one) => cells(one.rows, one.mode, one.p50_us.toFixed(2), one.kind))));
 }
 
@@ -33,7 +33,7 @@ function benchSavings(made, name, saved) {
     return { type: "bar", name: safe(mode), x: mine.map((one) => String(one.rows)), y: mine.map((one) => one.saved_us), error_y: { type: "data", array: half, visible: half.some(Boolean) }, marker: { color: HUES[(i + 1) % HUES.length] }, hovertemplate: `${safe(mode)} saves %{y:.1f} µs<extra>%{x} rows</extra>` };
   };
   const line = () => (bar === null ? [] : [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: bar, y1: bar, line: { dash: "dash", width: 2, color: css("--ink") } }]);
-  chart(made, `${clean(name)}: saved by mode`, () => ({ traces: modes.map(trace), layout: { barmode: "group", shapes: line(), xaxis: { type: "category", title: { text: "rows" } }, yaxis: { title: { text: "saved, µs" }, zeroline: true } } }), 320);
+  chart(made, `${clean(name)}: saved by mode`, () => ({ traces: modes.map(trace), layout: { barmode: "group", shapes: line(), xaxis: { type: "category", tickangle: 0, title: { text: "rows" } }, yaxis: { title: { text: "saved, µs" }, zeroline: true } } }), 320);
   const interval = (one) => (one.low_us === null ? "" : `${one.low_us.toFixed(2)} to ${one.high_us.toFixed(2)}`);
   made.append(table(["rows", "mode", "saved µs", "95 % interval", "bar met", "kind"], saved.map((one) => cells(one.rows, one.mode, one.saved_us.toFixed(2), interval(one), one.verdict ?? "", one.kind)), `${name}: saved, µs`));
 }

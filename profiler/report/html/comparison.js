@@ -60,7 +60,7 @@ function opsOfOneArm(made, ops, left) {
   if (!ops.aligned.length) return;
   const rows = ops.aligned.map((row) => opCells([row.short, row.key], us(row.control_ns, 2), us(row.candidate_ns, 2), signedUs(row.delta_ns), row.bound_ns === null ? "" : us(row.bound_ns, 2), row.beyond ? "yes" : ""));
   const like = ops.steps_share < 1 ? `${percent(ops.steps_share, 0)} of steps are like the typical one and count here.` : "";
-  made.append(el("p", {}, `${like}${more("aligned")}`), folded("Ops of both arms that changed, largest first", ["op", "control µs", "candidate µs", "Δ µs", "bound µs", "beyond chance"], rows));
+  made.append(el("h3", {}, "Ops of both arms"), el("p", {}, `${like || "Every step counts."} Those that changed are listed.${more("aligned")}`), folded("Ops of both arms that changed, largest first", ["op", "control µs", "candidate µs", "Δ µs", "bound µs", "beyond chance"], rows));
 }
 
 // Cells given as lists are texts: what is shown and, where there is more of it, the whole for a pointer.

@@ -33,7 +33,7 @@ function byRows(made, found, what, label) {
   for (const name of found[what]) { const colour = found.colours[what][name]; met[colour] = (met[colour] ?? -1) + 1; hatch[name] = ["", "/", "x", "."][met[colour] % 4]; }
   const bar = (name) => ({ type: "bar", name: safe(name), x, y: groups.map((group) => group[field][name] ?? 0), marker: { color: found.colours[what][name], pattern: { shape: hatch[name], fgcolor: "#000", fillmode: "overlay", size: 6, solidity: 0.25 }, line: { color: css("--ground"), width: 0.5 } }, hovertemplate: `${safe(name)} %{y:.1f} µs<extra>%{x} rows</extra>` });
   const floor = { type: "scatter", mode: "lines+markers", name: "floor (modelled)", x, y: groups.map((group) => group.floor_us), line: { color: css("--ink"), dash: "dash", width: 2 }, marker: { symbol: "line-ew-open", size: 16, color: css("--ink") }, hovertemplate: "floor %{y:.1f} µs<extra>%{x} rows</extra>" };
-  const make = () => ({ traces: [...found[what].map(bar), ...(found.all.floor_us === null ? [] : [{ ...floor, line: { ...floor.line, color: css("--ink") } }])], layout: { barmode: "stack", xaxis: { type: "category", title: { text: "rows of the call" } }, yaxis: { title: { text: "µs, mean call" } } } });
+  const make = () => ({ traces: [...found[what].map(bar), ...(found.all.floor_us === null ? [] : [{ ...floor, line: { ...floor.line, color: css("--ink") } }])], layout: { barmode: "stack", xaxis: { type: "category", tickangle: 0, title: { text: "rows of the call" } }, yaxis: { title: { text: "µs, mean call" } } } });
   made.append(el("p", {}, label));
   chart(made, `${what} of the mean call by rows`, make, 380);
   made.append(folded(`${what} by rows, µs`, [what.slice(0, -1), ...x.map((rows) => (rows === "all" ? rows : `rows ${rows}`))], found[what].map((name) => cells(name, ...groups.map((group) => shownUs(group[field][name] ?? 0))))));
@@ -61,7 +61,7 @@ function joins(made, found) {
   made.append(el("h3", {}, "Join wait by layer"), el("p", {}, "From where a call leaves the main card's work: when the main card is ready for the answer, when the sidecar has it, and how long the main card waits. A faster sidecar saves the wait and no more."));
   for (const text of found.waits_said) made.append(el("p", {}, clean(text)));
   const bar = (name, key, colour, hatch) => ({ type: "bar", name, x, y: layers.map((one) => one[key]), marker: { color: colour, pattern: hatch ? { shape: "/" } : undefined }, hovertemplate: `${name} %{y:.1f} µs<extra>layer %{x}</extra>` });
-  const make = () => ({ traces: [bar("main ready", "main_ready_us", roleColour("dense_gemm")), bar("sidecar", "sidecar_us", roleColour("sidecar_gather")), bar("join wait", "join_wait_us", gapColour("sidecar_wait"), true)], layout: { barmode: "group", xaxis: { type: "category", title: { text: "layer" } }, yaxis: { title: { text: "µs, mean call" } } } });
+  const make = () => ({ traces: [bar("main ready", "main_ready_us", roleColour("dense_gemm")), bar("sidecar", "sidecar_us", roleColour("sidecar_gather")), bar("join wait", "join_wait_us", gapColour("sidecar_wait"), true)], layout: { barmode: "group", xaxis: { type: "category", tickangle: innerWidth < 700 && x.length > 12 ? -90 : 0, title: { text: "layer" } }, yaxis: { title: { text: "µs, mean call" } } } });
   chart(made, "Main ready, sidecar and join wait by layer", make, 360);
   const bound = found.document.clock_offset_bound_ns;
   if (bound !== null) made.append(el("p", {}, `The clocks of the cards agree within ${bound.toLocaleString("en")} ns; waits shorter than that are marked <.`));

@@ -9,6 +9,8 @@ const withBounds = (figure, digits, sign) => {
   return figure.low === null && figure.high === null ? say(figure.value) : `${say(figure.value)} (${say(figure.low)} to ${say(figure.high)})`;
 };
 
+const range = (figure, digits) => (figure.low === null || figure.high === null ? "" : `, ${figure.low.toFixed(digits)} to ${figure.high.toFixed(digits)}`);
+
 function whatifSection(data) {
   if (!data.whatif) return;
   const { document: doc, scores } = data.whatif, all = doc.proposals, last = all[all.length - 1];
@@ -16,9 +18,10 @@ function whatifSection(data) {
   const made = section("whatif", "What-if", `What ${counted(all.length, "proposal")} would do to the step, replayed on the dependency graph of ${counted(doc.steps, "step")}${left}. Changes are modelled; intervals are 95 %, or the range of a given figure.`);
   const tiles = el("div", { class: "tiles" });
   tiles.append(tile(`${doc.step_ms.value.toFixed(3)} ms`, "today's step, p50", doc.step_ms.kind));
-  if (last) tiles.append(tile(`${withBounds(last.in_sequence.step_ms, 3)} ms`, "the step with all proposals", last.in_sequence.step_ms.kind));
+  if (last) tiles.append(tile(`${last.in_sequence.step_ms.value.toFixed(3)} ms`, `the step with all proposals${range(last.in_sequence.step_ms, 3)}`, last.in_sequence.step_ms.kind));
   if (doc.tokens_per_s) tiles.append(tile(withBounds(doc.tokens_per_s, 1), "tokens/s today", doc.tokens_per_s.kind));
-  if (last?.in_sequence.tokens_per_s) tiles.append(tile(withBounds(last.in_sequence.tokens_per_s, 1), "tokens/s with all proposals", last.in_sequence.tokens_per_s.kind));
+  const rate = last?.in_sequence.tokens_per_s;
+  if (rate) tiles.append(rate.value === null ? tile(withBounds(rate, 1), "tokens/s with all proposals", rate.kind) : tile(rate.value.toFixed(1), `tokens/s with all proposals${range(rate, 1)}`, rate.kind));
   tiles.append(tile(percent(doc.replay_error.wall_median), "error of the replay on steps that it was not fitted on (median)", "measured"));
   made.append(tiles);
   if (!all.length) return;
@@ -58,7 +61,7 @@ function proposalTable(all) {
   const rows = all.map((one, i) => {
     const edits = [...new Set(one.edits)].map((kind) => { const n = one.edits.filter((other) => other === kind).length; return n > 1 ? `${n} × ${kind}` : kind; });
     const row = cells(`${i + 1} ${one.name}`, edits.join(", "), one.ops, withBounds(one.work_ms, 3), withBounds(one.removed_work_ms, 3), withBounds(one.hidden_ms, 3), withBounds(one.alone.delta_ms, 3, true), withBounds(one.in_sequence.delta_ms, 3, true), withBounds(one.in_sequence.step_ms, 3), withBounds(one.in_sequence.tokens_per_s, 1), withBounds(one.human_estimate_ms, 3, true), one.gate, one.verdict);
-    row.firstChild.className = "text";
+    row.firstChild.className = "text name";
     const kept = one.kept ? [`kept tokens ${withBounds(one.kept, 3)} (${one.kept.kind})`] : [];
     row.firstChild.append(...[...one.notes, ...kept].map((note) => el("small", {}, el("br"), clean(note))));
     return row;
