@@ -43,7 +43,8 @@ OPS = {
     "fuse moe_front": 3 * LAYERS,
     "fuse attn": 2 * 2 * (LAYERS + CONFIG.draft_layers),
     "mhc-stream": 2 * 2 * LAYERS,  # split, then the second halves moved
-    "sidecar persistent": 3 * LAYERS + LAYERS,
+    "sidecar persistent": LAYERS,  # each call takes longer
+    "sidecar stub": 5 * LAYERS,  # a copy each way, two GEMMs, a sum
     "reduce atomic": 2 * LAYERS,
     "k 3": 2 * 4,  # a gather, a copy, a GEMM and an argmax for each pick
     "pad lm_head 50 us": 2,
