@@ -31,7 +31,8 @@ def report(
     out: Annotated[Path, typer.Option("-o", "--out", help="The HTML file to write.")],
     vs: Further = None,
     replicate: Annotated[
-        list[Path] | None, typer.Option(help="One more launch of TRACE's setup, for --vs; may be repeated.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="One more launch of TRACE's setup, for --vs; may be repeated."),
     ] = None,
     warm_up: Annotated[int, typer.Option(min=0, help="Steps of each launch that --vs leaves out.")] = 0,
     whatif: Annotated[Path | None, typer.Option(help="TOML file of proposals to evaluate.")] = None,

@@ -30,7 +30,7 @@ function benchSavings(made, name, saved) {
   made.append(el("p", {}, `Saved against ${clean(saved[0].against)}${bar === null ? "" : `; the dashed line is the bar of ${+bar.toFixed(3)} µs`}. Whiskers are 95 % intervals over blocks.`));
   const trace = (mode, i) => {
     const mine = saved.filter((one) => one.mode === mode), half = mine.map((one) => (one.high_us === null ? 0 : one.high_us - one.saved_us));
-    return { type: "bar", name: safe(mode), x: mine.map((one) => String(one.rows)), y: mine.map((one) => one.saved_us), error_y: { type: "data", array: half, visible: half.some(Boolean) }, marker: { color: HUES[(i + 1) % HUES.length] }, hovertemplate: `${safe(mode)} saves %{y:.1f} µs<extra>%{x} rows</extra>` };
+    return { type: "bar", name: safe(mode), x: mine.map((one) => String(one.rows)), y: mine.map((one) => one.saved_us), error_y: { type: "data", array: half, visible: half.some(Boolean), color: css("--ink") }, marker: { color: HUES[(i + 1) % HUES.length] }, hovertemplate: `${safe(mode)} saves %{y:.1f} µs<extra>%{x} rows</extra>` };
   };
   const line = () => (bar === null ? [] : [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: bar, y1: bar, line: { dash: "dash", width: 2, color: css("--ink") } }]);
   chart(made, `${clean(name)}: saved by mode`, () => ({ traces: modes.map(trace), layout: { barmode: "group", shapes: line(), xaxis: { type: "category", tickangle: 0, title: { text: "rows" } }, yaxis: { title: { text: "saved, µs" }, zeroline: true } } }), 320);
