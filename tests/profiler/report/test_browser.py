@@ -1,19 +1,23 @@
 """The HTML report in a real browser, opened from disk: what it shows, what its controls do, and who can use it."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from stepprof.analyses.attribution import attribute
+from stepprof.analyses.attribution import Attribution, attribute
 from stepprof.analyses.bench_results import BenchFile, BenchResult, Figure
 from stepprof.analyses.bench_savings import savings
-from stepprof.profiler.report.html.beside import Bench, asked
+from stepprof.profiler.report.html import data as data_module
+from stepprof.profiler.report.html.beside import Bench, Beside, asked
 from stepprof.profiler.report.html.data import report_data
 from stepprof.profiler.report.html.page import write_report
+from stepprof.profiler.report.html.timeline import shown_steps
 from tests.profiler.report.browser import needs_browser, opened_page
 from tests.profiler.report.two_branches import two_branches
+from tests.profiler.report.whole_report import TRACE
 from tests.real_runs import attributed, run_of
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser"), pytest.mark.usefixtures("one_browser")]
@@ -150,6 +154,25 @@ def test_charts_of_one_bar_settle(tmp_path: Path):
     write_report(tmp_path / "eager.html", report_data(run_of(name), attributed(name)))
     with opened_page(tmp_path / "eager.html", width=390) as page:
         assert page.locator("#sidecar figure").count() == 3
+
+
+def test_steps_that_are_left_out_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def few(found: Attribution, steps: Sequence[int], limit: int = 3) -> list[int]:
+        return shown_steps(found, steps, 5 if limit > 3 else limit)
+
+    monkeypatch.setattr(data_module, "shown_steps", few)
+    write_report(
+        tmp_path / "many.html", report_data(run_of(TRACE, edges=True), attributed(TRACE, edges=True), None, Beside())
+    )
+    with opened_page(tmp_path / "many.html") as page:
+        # 3 kept and 2 even ones, of which one is among the 3
+        assert "4 of 8 steps are drawn, chosen evenly" in page.locator("#where p").first.inner_text()
+        assert "3 of 8 steps are at hand." in page.locator("#timeline p").first.inner_text()
+        assert page.locator("#step-choice option").count() == 3
+        drawn = page.evaluate("report.data.steps.index.filter(i => !report.data.timeline.step.includes(i))[0]")
+        page.evaluate(f"report.showStep({drawn}, false)")
+        said = f"Step {drawn} is not among the 3 steps kept for the timeline."
+        assert page.locator("#detail").inner_text() == said
 
 
 def test_one_step_is_enough(tmp_path: Path):
