@@ -20,8 +20,9 @@ setup: .venv/stamp ## create .venv with stepprof and its tools (again only when 
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-test.txt
 	@touch $@
 
-demo: setup ## show where a step of the sample capture goes
-	$(BIN)/stepprof demo
+demo: setup ## show where a step of the sample capture goes, and write its report to build/demo.html
+	@mkdir -p build
+	$(BIN)/stepprof demo --html build/demo.html --force
 
 test: lint ## the whole gate: lint, types, tests that need no GPU
 	$(BIN)/pytest -q -m 'not gpu' --numprocesses 2 --dist loadgroup

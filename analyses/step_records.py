@@ -59,15 +59,18 @@ class Records:
         return Records(self.source, *columns, period, *about)
 
 
-def traced_records(store: Store, question: Question) -> Records:
-    """The facts of a run with the periods of its steps; Refused where it has no facts of steps, or none that fits."""
+def traced_records(store: Store, question: Question | Steps) -> Records:
+    """The facts of a run with the periods of its steps, which are found here or at hand.
+
+    Refused where it has no facts of steps, or none that fits.
+    """
     source = store.fact("source") or store.path.name
     facts = store.rows("SELECT step, drafted, kept, batch, class FROM step_fact ORDER BY step")
     if not facts:
         raise Refused(
             f"{source}: holds no facts of steps: import it with --facts FILE.jsonl, or give --kept and --k yourself."
         )
-    period = step_periods(store, question)
+    period = numbered_periods(question) if isinstance(question, Steps) else step_periods(store, question)
     left_out: Counter[str] = Counter()
     met = Counter(step for step, *_ in facts)
     rows: list[tuple[int, int, int, str | None, int]] = []

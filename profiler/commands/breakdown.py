@@ -70,7 +70,7 @@ def breakdown_(
     if sidecar:
         if by != "role":
             raise UsageError(f"--by {by} says nothing of --sidecar: leave one of them out.")
-        question = SidecarQuestion(rules, _quoted(expert_bytes, bandwidth))
+        question = SidecarQuestion(rules, quoted(expert_bytes, bandwidth))
         _show_sidecar(trace, Question(marker, method, rules), question, (step, steps), classes or [], csv, json)
         return
     if classes or expert_bytes is not None or bandwidth is not None:
@@ -86,7 +86,8 @@ def breakdown_(
             terminal.show_breakdown(terminal.console(), source_of(store), result)
 
 
-def _quoted(expert_bytes: float | None, bandwidth: float | None) -> Quoted:
+def quoted(expert_bytes: float | None, bandwidth: float | None) -> Quoted:
+    """What the user says of the sidecar; UsageError where it is no amount."""
     for name, value in (("--expert-bytes", expert_bytes), ("--bandwidth", bandwidth)):
         if value is not None and not 0 < value < float("inf"):
             raise UsageError(f"{name} {value:g} is no amount: give a number above 0.")

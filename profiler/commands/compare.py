@@ -24,8 +24,8 @@ WarmUp = Annotated[
 
 
 def spelled(argv: list[str]) -> list[str]:
-    """`compare A1 A2 --vs B1 B2`: the parser wants --vs before each of its files."""
-    if argv[:1] != ["compare"] or "--vs" not in argv:
+    """`compare A1 A2 --vs B1 B2` (report too): the parser wants --vs before each of its files."""
+    if argv[:1] not in (["compare"], ["report"]) or "--vs" not in argv:
         return argv
     at = argv.index("--vs")
     rest = argv[at + 1 :]

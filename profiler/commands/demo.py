@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
 from stepprof.analyses.attribution import Attribution, attribute
 from stepprof.analyses.breakdown import breakdown
-from stepprof.profiler.commands.shared import opened
+from stepprof.profiler.commands.shared import Force, absent, opened
 from stepprof.profiler.demo import demo_run
 from stepprof.profiler.ingest.importer import summary
 from stepprof.profiler.report import terminal
+from stepprof.profiler.report.html.data import report_data
+from stepprof.profiler.report.html.page import write_report
 
 app = typer.Typer()
 
 
 @app.command()
-def demo() -> None:
+def demo(
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write its HTML report to this file.")] = None,
+    force: Force = False,
+) -> None:
     """Run the main job on a real capture of two H200s that comes with stepprof."""
+    if html is not None:
+        absent(html, force, "--html")
     with demo_run() as run, opened(run) as store:
         out = terminal.console()
         terminal.show_import(out, {**summary(store), "run": "demo capture"})
@@ -28,5 +38,10 @@ def demo() -> None:
         for by in ("kind", "device"):
             out.print()
             terminal.show_rows(out, breakdown(found, by))
-        out.print("\nNext: stepprof breakdown YOUR.sqlite   (record with nsys profile -t cuda,nvtx")
-        out.print("      --cuda-graph-trace=node, then nsys export -t sqlite)")
+        if html is not None:
+            write_report(html, report_data(store, found))
+    out.print("\nNext: stepprof breakdown YOUR.sqlite   (record with nsys profile -t cuda,nvtx")
+    out.print("      --cuda-graph-trace=node, then nsys export -t sqlite)")
+    out.print("To look at it: stepprof report YOUR.sqlite -o report.html")
+    if html is not None:
+        out.print(terminal.plain(f"This capture's report: {html}, open it in a browser"))

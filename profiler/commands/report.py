@@ -9,8 +9,10 @@ import typer
 
 from stepprof.analyses.attribution import Question, attribute
 from stepprof.analyses.selection import chosen_steps
-from stepprof.profiler.commands.shared import Force, Marker, Method, Rules, StepSlice, Trace, opened
-from stepprof.profiler.errors import InputError
+from stepprof.analyses.sidecar import SidecarQuestion
+from stepprof.profiler.commands.breakdown import quoted
+from stepprof.profiler.commands.report_beside import Files, answered, check
+from stepprof.profiler.commands.shared import Force, Marker, Method, Rules, StepSlice, Trace, absent, opened
 from stepprof.profiler.report import terminal
 from stepprof.profiler.report.html.data import report_data
 from stepprof.profiler.report.html.page import write_report
@@ -18,10 +20,28 @@ from stepprof.profiler.report.html.page import write_report
 app = typer.Typer()
 
 
+Further = Annotated[
+    list[Path] | None, typer.Option(metavar="FILE...", help="Launches of a changed setup to compare with.")
+]
+
+
 @app.command()
 def report(
     trace: Trace,
     out: Annotated[Path, typer.Option("-o", "--out", help="The HTML file to write.")],
+    vs: Further = None,
+    replicate: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="One more launch of TRACE's setup, for --vs; may be repeated."),
+    ] = None,
+    warm_up: Annotated[int, typer.Option(min=0, help="Steps of each launch that --vs leaves out.")] = 0,
+    whatif: Annotated[Path | None, typer.Option(help="TOML file of proposals to evaluate.")] = None,
+    scores: Annotated[Path | None, typer.Option(help="Scored predictions, for --whatif.")] = None,
+    kept: Annotated[float | None, typer.Option(help="Kept tokens a step, for --whatif.")] = None,
+    bench: Annotated[Path | None, typer.Option(help="File of stepprof bench … -o to show beside.")] = None,
+    bar: Annotated[float | None, typer.Option(help="What a mode of --bench has to save, µs.")] = None,
+    expert_bytes: Annotated[float | None, typer.Option(help="Bytes of one expert's weights, for floors.")] = None,
+    bandwidth: Annotated[float | None, typer.Option(help="Memory bandwidth of the second card, GB/s.")] = None,
     steps: StepSlice = None,
     marker: Marker = None,
     method: Method = None,
@@ -29,10 +49,14 @@ def report(
     force: Force = False,
 ) -> None:
     """Write one HTML file that shows where a step goes, from headline to single ops; it opens offline."""
-    if out.exists() and not force:
-        raise InputError(f"{out} exists already: choose another -o or pass --force.")
+    absent(out, force, "-o")
+    files = Files(bench, bar, whatif, scores, kept, vs or (), replicate or (), warm_up)
+    check(trace, files)
+    question, of_sidecar = Question(marker, method, rules), SidecarQuestion(rules, quoted(expert_bytes, bandwidth))
     with opened(trace) as store:
-        found = attribute(store, Question(marker, method, rules))
-        write_report(out, report_data(store, found, chosen_steps(found.steps, None, steps)))
+        found = attribute(store, question)
+        chosen = chosen_steps(found.steps, None, steps)
+        beside = answered(files, question, of_sidecar, trace, store, found, chosen)
+        write_report(out, report_data(store, found, chosen, beside))
     size = out.stat().st_size / 1e6
     terminal.console(stderr=True).print(terminal.plain(f"{out}: {size:.1f} MB, open it in a browser"))

@@ -48,6 +48,12 @@ def opened(trace: Path) -> Generator[Store]:
         store.close()
 
 
+def absent(path: Path, force: bool, option: str) -> None:
+    """InputError where a file to be written is there already and may not be replaced."""
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already: choose another {option} or pass --force.")
+
+
 def source_of(store: Store) -> str:
     """The name of the trace, for headings and sentences."""
     return store.fact("source") or store.path.name

@@ -13,7 +13,7 @@ from stepprof.analyses.vocabulary import ROLES
 from stepprof.analyses.whatif_scores import Score
 
 
-def scores_document(path: Path, record: Record, waiting: list[Score]) -> dict[str, Any]:
+def scores_document(path: Path | str, record: Record, waiting: list[Score]) -> dict[str, Any]:
     """`stepprof whatif --scores --json`; errors are shares of the measured step."""
     return {
         "file": str(path),

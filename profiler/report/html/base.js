@@ -1,6 +1,6 @@
 // Small pieces that every part of the page uses: unpacking, elements, figures, colours, sections.
 "use strict";
-const report = { sections: [], redraw: [] };
+const report = { redraw: [] };
 
 async function unpacked(id) {
   const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
@@ -22,7 +22,9 @@ function el(tag, attributes = {}, ...children) {
 const safe = (text) => String(text).replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "�").replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 const clean = (text) => String(text).replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "�");
 const ms = (ns, digits = 3) => (ns / 1e6).toFixed(digits);
+const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 const us = (ns, digits = 1) => (ns / 1e3).toFixed(digits);
+const counted = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : what.endsWith("ch") ? "es" : "s"}`;
 const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const roleColour = (role) => report.data.colours.roles[role] ?? "#8c8c8c";
@@ -44,27 +46,48 @@ function section(id, title, sentence) {
 }
 
 function table(heads, rows, caption) {
-  const head = el("tr", {}, ...heads.map((text, i) => el("th", { scope: "col", class: i === 0 ? "text" : null }, text)));
+  const head = el("tr", {}, ...heads.map((text, i) => el("th", { scope: "col", class: i === 0 || rows[0]?.children[i]?.classList.contains("text") ? "text" : null }, text)));
   const made = el("table", {}, el("caption", { class: "skip" }, caption), el("thead", {}, head), el("tbody", {}, ...rows));
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
 }
 
-const cells = (...values) => el("tr", {}, ...values.map((value) => el("td", {}, value)));
+// The figures of a chart as a table, folded away: for reading aloud, copying and printing.
+const folded = (title, heads, rows) => el("details", {}, el("summary", {}, title), table(heads, rows, title));
 
-// A Plotly chart that follows the theme; `make` returns its traces and layout anew.
+function cells(first, ...values) {
+  return el("tr", {}, el("td", {}, clean(first)), ...values.map((value) => el("td", {}, value === null || value === undefined ? "" : clean(value))));
+}
+
+// A Plotly chart that follows the theme; `make` returns its traces and layout anew. Where it is narrow its
+// legend is a list below it, which wraps.
 function chart(parent, label, make, height = 360) {
-  const place = el("figure", { class: "chart", "aria-label": label });
+  const place = el("figure", { class: "chart", "aria-label": label }), list = el("ul", { class: "legend" });
   place.style.height = `${height}px`;
-  parent.append(place);
+  parent.append(place, list);
   const draw = () => {
-    const { traces, layout } = make();
-    const axis = { gridcolor: css("--line"), zerolinecolor: css("--line"), automargin: true };
-    const narrow = innerWidth < 700;
-    const base = { paper_bgcolor: css("--ground"), plot_bgcolor: css("--ground"), font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 }, margin: { l: 60, r: 15, t: 10, b: 45 }, height, legend: narrow ? { orientation: "h", y: -0.2 } : { orientation: "v" } };
-    const full = { ...base, ...layout, xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis } };
+    const { traces, layout } = make(), narrow = place.clientWidth < 660;
+    const axis = { gridcolor: css("--line"), zerolinecolor: css("--line") };
+    const base = { paper_bgcolor: css("--ground"), plot_bgcolor: css("--ground"), font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 }, margin: { l: 60, r: 15, t: 10, b: 45 }, height };
+    const named = traces.filter((trace) => trace.name && trace.showlegend !== false);
+    list.replaceChildren(...(narrow && named.length > 1 ? named.map(legendItem) : []));
+    if (narrow) base.showlegend = false;
+    if (document.documentElement.dataset.paper) base.width = place.clientWidth; // at once: a page is printed right after
+    const full = { ...base, ...layout, xaxis: { ...axis, automargin: "bottom", ...layout.xaxis }, yaxis: { ...axis, automargin: "left", ...layout.yaxis } };
     Plotly.react(place, traces, full, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["toImage", "lasso2d", "select2d"] });
   };
   report.redraw.push(draw);
   draw();
   return place;
+}
+
+function legendItem(trace) {
+  const mark = swatch(trace.marker.color ?? trace.line.color), hatched = trace.marker.pattern?.shape;
+  if (hatched) mark.style.background = `repeating-linear-gradient(135deg, ${trace.marker.color} 0 2px, ${trace.marker.pattern.fillmode === "overlay" ? "#000" : css("--ground")} 2px 4px)`;
+  return el("li", {}, mark, trace.name.replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&"));
+}
+
+// Charts that have become narrow or wide are drawn anew.
+function followWidth() {
+  let narrow = innerWidth < 700;
+  addEventListener("resize", () => { if (narrow !== innerWidth < 700) { narrow = innerWidth < 700; for (const draw of report.redraw) draw(); } });
 }

@@ -18,6 +18,8 @@ from stepprof.analyses.step_matrix import step_matrix
 from stepprof.analyses.vocabulary import KINDS, PHASES, ROLES
 from stepprof.profiler.report.colours import GAPS, role_colours
 from stepprof.profiler.report.document import breakdown_document
+from stepprof.profiler.report.html.beside import Beside, asked
+from stepprof.profiler.report.html.sections import sections
 from stepprof.profiler.report.html.timeline import shown_steps, timeline
 from stepprof.profiler.store import Store
 
@@ -26,10 +28,13 @@ NAME = 300  # characters of an op's name that the page holds
 GROUPS = 4000  # rows of the op table
 
 
-def report_data(store: Store, found: Attribution, chosen: Sequence[int] | None = None) -> dict[str, Any]:
-    """The document; `chosen` steps as in the breakdown (default: all whole ones)."""
+def report_data(
+    store: Store, found: Attribution, chosen: Sequence[int] | None = None, beside: Beside | None = None
+) -> dict[str, Any]:
+    """The document; `chosen` steps as in the breakdown (default: all whole ones), `beside` as `asked` gives it."""
     result = breakdown(found, "role", chosen)  # refuses where no step is whole
     steps = list(found.steps.usable if chosen is None else chosen)
+    beside = beside or asked(store, found, steps)
     groups = op_groups(found, steps)
     shown = shown_steps(found, steps)
     return {
@@ -43,6 +48,7 @@ def report_data(store: Store, found: Attribution, chosen: Sequence[int] | None =
         "heat": _heat(found, groups),
         "groups": _groups(found, groups),
         "timeline": timeline(found, groups, shown),
+        **sections(beside),
     }
 
 

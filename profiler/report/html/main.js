@@ -16,6 +16,22 @@ function theme(dark) {
   for (const draw of report.redraw) draw();
 }
 
+// On paper: light, as wide as the page, with all figures unfolded; afterwards as it was.
+function printing() {
+  let before = null;
+  addEventListener("beforeprint", () => {
+    before = { dark: document.documentElement.dataset.theme === "dark", folded: [...document.querySelectorAll("details:not([open])")] };
+    document.documentElement.dataset.paper = "yes";
+    for (const one of before.folded) one.open = true;
+    theme(false);
+  });
+  addEventListener("afterprint", () => {
+    delete document.documentElement.dataset.paper;
+    for (const one of before.folded) one.open = false;
+    theme(before.dark);
+  });
+}
+
 async function start() {
   const button = document.getElementById("theme");
   theme(matchMedia("(prefers-color-scheme: dark)").matches);
@@ -25,7 +41,9 @@ async function start() {
   document.head.append(Object.assign(document.createElement("script"), { textContent: plotly }));
   document.getElementById("source").textContent = clean(report.data.source);
   document.getElementById("loading").remove();
-  for (const draw of [headline, where, timelineSection, heat, opsSection, ...report.sections, about]) draw(report.data);
+  for (const draw of [headline, where, timelineSection, sidecarSection, benchSection, heat, opsSection, whatifSection, comparisonSection, limits, about]) draw(report.data);
+  printing();
+  followWidth();
   document.getElementById("footer").textContent = `stepprof ${report.data.version}; this page uses no network.`;
   document.documentElement.dataset.ready = "yes";
 }

@@ -12,7 +12,10 @@ from typing import Any
 from stepprof.profiler.report.whole_file import whole_file
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("base.js", "where.js", "timeline.js", "tables.js", "main.js")
+SCRIPTS = (
+    "base.js", "where.js", "timeline.js", "tables.js", "sidecar.js", "bench.js", "whatif.js", "comparison.js", "limits.js",
+    "main.js",
+)  # fmt: skip
 
 
 def write_report(path: Path, data: dict[str, Any]) -> None:
@@ -42,4 +45,4 @@ def page(data: dict[str, Any]) -> str:
 
 
 def _packed(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()

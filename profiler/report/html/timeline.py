@@ -14,7 +14,7 @@ import numpy as np
 from stepprof.analyses.attribution import Attribution
 from stepprof.analyses.lanes import lanes
 from stepprof.analyses.op_groups import OpGroups
-from stepprof.analyses.ops import UNKNOWN
+from stepprof.analyses.ops import UNKNOWN, Ints
 
 SHOWN = 100  # steps at most; more are thinned out evenly
 
@@ -31,41 +31,53 @@ def shown_steps(found: Attribution, chosen: Sequence[int], limit: int = SHOWN) -
 
 def timeline(found: Attribution, groups: OpGroups, shown: Sequence[int]) -> dict[str, Any]:
     """The columns of the shown steps."""
-    ops, windows, step_of = found.ops, found.steps.windows, found.steps.of_op[groups.at]
-    lane = lanes(ops, found.deps.predecessor, groups.at)
-    steps: list[dict[str, Any]] = []
-    for step in shown:
-        mine = np.flatnonzero(step_of == step)
-        at, base = groups.at[mine], int(windows.start[step])
-        place = np.full(len(ops), UNKNOWN, dtype=np.int64)
-        place[at] = np.arange(len(at))
-        columns = {
-            "group": groups.of_op[mine].tolist(),
-            "start": np.diff(ops.start[at], prepend=base).tolist(),
-            "length": (ops.end[at] - ops.start[at]).tolist(),
-            "lane": lane[mine].tolist(),
-        }
-        steps.append(
-            {"step": step, **columns, "path": _path(found, step, place, base), "gaps": _gaps(found, step, base)}
-        )
-    names = ("step", "group", "start", "length", "lane", "path", "gaps")
-    wall = found.steps.wall[list(shown)].tolist()
-    return {name: [one[name] for one in steps] for name in names} | {"wall_ns": wall}
+    ops, start = found.ops, found.steps.windows.start
+    wanted = np.array(shown, dtype=np.int64)
+    mine = np.flatnonzero(np.isin(found.steps.of_op[groups.at], wanted))  # ops in order of start
+    mine = mine[np.argsort(found.steps.of_op[groups.at[mine]], kind="stable")]
+    at, group = groups.at[mine], groups.of_op[mine]
+    bounds = np.searchsorted(found.steps.of_op[at], wanted), np.searchsorted(found.steps.of_op[at], wanted, "right")
+    path, gaps = _path(found, shown, at), _gaps(found, shown)
+    columns: dict[str, list[Any]] = {"group": [], "start": [], "length": [], "lane": []}
+    for step, low, high in zip(shown, *(bound.tolist() for bound in bounds), strict=True):
+        own = at[low:high]
+        columns["group"].append(group[low:high].tolist())
+        columns["start"].append(np.diff(ops.start[own], prepend=int(start[step])).tolist())
+        columns["length"].append((ops.end[own] - ops.start[own]).tolist())
+        columns["lane"].append(lanes(ops, found.deps.predecessor, own).tolist())
+    return {
+        "step": list(shown),
+        **columns,
+        "path": path,
+        "gaps": gaps,
+        "wall_ns": found.steps.wall[wanted].tolist(),
+    }
 
 
-def _path(found: Attribution, step: int, place: np.ndarray, base: int) -> list[list[int]]:
-    path = found.path
-    mine = np.flatnonzero(found.work & (path.segment_step == step))[::-1]  # the walk goes backwards
-    columns = (
-        place[path.segment_op[mine]],
-        path.segment_start[mine] - base,
-        (path.segment_end - path.segment_start)[mine],
-    )
-    return np.stack(columns, axis=1).tolist()
+def _path(found: Attribution, shown: Sequence[int], at: Ints) -> list[list[list[int]]]:
+    """[place of the op in its step, start, length] of each segment; the place is UNKNOWN for an op of another step."""
+    path, of_op = found.path, found.steps.of_op
+    place = np.full(len(found.ops), UNKNOWN, dtype=np.int64)
+    place[at] = np.arange(len(at)) - np.searchsorted(of_op[at], of_op[at])
+    mine = np.flatnonzero(found.work & np.isin(path.segment_step, np.array(shown, dtype=np.int64)))[::-1]
+    step, op = path.segment_step[mine], path.segment_op[mine]
+    own = np.where(of_op[op] == step, place[op], UNKNOWN)
+    lengths = (path.segment_end - path.segment_start)[mine]
+    return _by_step(shown, step, own, path.segment_start[mine] - found.steps.windows.start[step], lengths)
 
 
-def _gaps(found: Attribution, step: int, base: int) -> list[list[int]]:
+def _gaps(found: Attribution, shown: Sequence[int]) -> list[list[list[int]]]:
+    """[class, start, length] of each gap."""
     gaps = found.gaps
-    mine = np.flatnonzero(gaps.step == step)
-    columns = (gaps.code[mine], gaps.start[mine] - base, (gaps.end - gaps.start)[mine])
-    return np.stack(columns, axis=1).tolist()
+    mine = np.flatnonzero(np.isin(gaps.step, np.array(shown, dtype=np.int64)))
+    step = gaps.step[mine]
+    start = gaps.start[mine] - found.steps.windows.start[step]
+    return _by_step(shown, step, gaps.code[mine], start, (gaps.end - gaps.start)[mine])
+
+
+def _by_step(shown: Sequence[int], step: Ints, *columns: Ints) -> list[list[list[int]]]:
+    """Rows of the columns, a list a shown step, in the order in which they come."""
+    order = np.argsort(step, kind="stable")
+    rows = np.stack([column[order] for column in columns], axis=1)
+    low, high = (np.searchsorted(step[order], shown, side) for side in ("left", "right"))
+    return [rows[a:b].tolist() for a, b in zip(low.tolist(), high.tolist(), strict=True)]

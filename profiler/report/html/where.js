@@ -10,16 +10,32 @@ function headline(data) {
   const made = section("headline", "Headline");
   const tiles = el("div", { class: "tiles" });
   tiles.append(tile(`${ms(found.wall_ns.p50)} ms`, `p50 step of ${found.steps}, ${ms(found.wall_ns.min)} to ${ms(found.wall_ns.max)}`, "measured"));
-  for (const [name, rate] of Object.entries(data.rates ?? {})) tiles.append(tile(rate.value.toFixed(1), name, rate.kind));
+  tiles.append(...rateTiles(data.speculation));
   const cost = found.tracing_inflation, interval = found.tracing_inflation_interval;
   const between = interval ? ` (${interval[0].toFixed(3)} to ${interval[1].toFixed(3)})` : "";
-  tiles.append(tile(cost ? `${cost.toFixed(3)} ×` : "unknown", cost ? `traced step over untraced${between}` : "tracing cost: no untraced control on record"));
+  tiles.append(cost ? tile(`${cost.toFixed(3)} ×`, `traced step over untraced${between}`, "measured") : tile("unknown", "tracing cost: no untraced control on record"));
   tiles.append(tile(`${ms(found.totals.gap_ns / found.steps)} ms`, "of a step in which the path finds no op running"));
   if (found.second_card_ns > 0) tiles.append(tile(`${ms(found.second_card_ns)} ms`, "of a step on the second card or waiting for it"));
   tiles.append(tile(percent(found.labelled_share), "of ops labelled by the program"));
   tiles.append(tile(percent(found.path.recorded + found.path.ordered), "of the path's links recorded or ordered; the rest is inferred"));
   made.append(tiles, advice(found));
+  if (data.speculation && data.speculation.groups.length > 1) made.append(rateTable(data.speculation));
   if (found.warnings.length || found.mismatches.length) made.append(warnings(found));
+}
+
+// tokens/s and the tokens that a step keeps, of all classes at today's k.
+function rateTiles(found) {
+  if (!found) return [tile("unknown", "tokens/s: no facts of steps on record")];
+  const lane = found.lanes[0], rate = lane.tokens_per_s, step = lane.step_ms;
+  const timed = step ? ` ÷ ${step.value.toFixed(3)} ms mean period` : "";
+  const made = rate ? [tile(rate.value.toFixed(1), `tokens/s: ${lane.kept.value.toFixed(3)} kept${timed}, ${lane.steps} steps at k = ${lane.k}`, rate.kind)] : [tile("unknown", "tokens/s: the steps have no period")];
+  return [...made, tile(lane.kept.value.toFixed(3), "tokens kept a step", lane.kept.kind)];
+}
+
+function rateTable(found) {
+  const figure = (one, digits) => (one ? one.value.toFixed(digits) : "");
+  const rows = found.groups.map((one) => cells(one.class === null ? "all" : one.class, one.k, one.steps, figure(one.kept, 3), figure(one.step_ms, 3), figure(one.p50_step_ms, 3), figure(one.tokens_per_s, 1)));
+  return el("div", {}, el("h3", {}, "tokens/s by class and drafts"), table(["class", "k", "steps", "kept", "mean ms", "p50 ms", "tokens/s"], rows, "tokens/s by class and drafts"));
 }
 
 function advice(found) {
