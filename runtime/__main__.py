@@ -23,6 +23,7 @@ from stepprof.kernels.driver import DriverFault
 from stepprof.kernels.resident import RING
 from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench import bench_sidecar
+from stepprof.runtime.described import Described
 from stepprof.runtime.engine import Engine
 from stepprof.runtime.errors import ConfigError, RuntimeFault, SidecarError
 from stepprof.runtime.facts import Facts, write_resident
@@ -104,9 +105,9 @@ def nodes_command(given: argparse.Namespace) -> dict[str, Any]:
 
 def parser() -> argparse.ArgumentParser:
     """All commands and switches."""
-    top = argparse.ArgumentParser(prog="python -m stepprof.runtime", description=(__doc__ or "").split("\n")[0])
-    commands = top.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("run", help="run prompts and print figures by class")
+    top = argparse.ArgumentParser(prog="stepprof", description=(__doc__ or "").split("\n")[0])
+    commands = top.add_subparsers(dest="command", required=True, action=Described)
+    command = commands.add_parser("run", help="run the built-in model on prompts and print figures by class")
     command.set_defaults(function=run_command, show=show_run)
     command.add_argument("--prompts", type=switches.words, default=("prose",), help="classes with commas, or all")
     command.add_argument("--steps", type=positive, default=32, help="steps to count, for each class")
@@ -120,12 +121,12 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--profile", type=Path, help="write a torch.profiler trace of the counted steps here (JSON)")
     command.add_argument("--truth", type=Path, help="write the ops of a step and the graph's edges here (JSON)")
     _shared(command)
-    command = commands.add_parser("serve", help="answer OpenAI completions on 127.0.0.1")
+    command = commands.add_parser("serve", help="answer OpenAI completions on 127.0.0.1 with the built-in model")
     command.set_defaults(function=serve_command, show=show_serve)
     add_serve_switches(command)
     _shared(command)
-    bench = commands.add_parser("bench", help="measure one part")
-    parts = bench.add_subparsers(dest="part", required=True)
+    bench = commands.add_parser("bench", help="measure one part alone")
+    parts = bench.add_subparsers(dest="part", required=True, action=Described)
     command = parts.add_parser("sidecar", help="a sidecar call by rows, beside its floor")
     command.set_defaults(function=bench_command, show=show_bench)
     command.add_argument(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from stepprof.analyses.attribution import Attribution, attribute
 from stepprof.analyses.breakdown import breakdown
-from stepprof.profiler.commands.shared import opened
+from stepprof.profiler.commands.shared import attributed, opened
 from stepprof.profiler.demo import demo_run
 from stepprof.profiler.ingest.importer import summary
 from stepprof.profiler.report import terminal
@@ -16,11 +15,11 @@ app = typer.Typer()
 
 @app.command()
 def demo() -> None:
-    """Run the main job on a real capture of two H200s that comes with stepprof."""
+    """Show where a step goes, on a real capture of two H200s that comes with stepprof."""
     with demo_run() as run, opened(run) as store:
         out = terminal.console()
         terminal.show_import(out, {**summary(store), "run": "demo capture"})
-        found: Attribution = attribute(store)
+        found = attributed(store)
         out.print()
         terminal.show_steps(out, "demo", found.steps, [])
         out.print()

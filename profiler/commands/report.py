@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from stepprof.analyses.attribution import Question, attribute
+from stepprof.analyses.attribution import Question
 from stepprof.analyses.selection import chosen_steps
-from stepprof.profiler.commands.shared import Force, Marker, Method, Rules, StepSlice, Trace, opened
+from stepprof.profiler.commands.shared import Force, Marker, Method, Rules, StepSlice, Trace, attributed, opened
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.report import terminal
 from stepprof.profiler.report.html.data import report_data
@@ -32,7 +32,7 @@ def report(
     if out.exists() and not force:
         raise InputError(f"{out} exists already: choose another -o or pass --force.")
     with opened(trace) as store:
-        found = attribute(store, Question(marker, method, rules))
+        found = attributed(store, Question(marker, method, rules))
         write_report(out, report_data(store, found, chosen_steps(found.steps, None, steps)))
     size = out.stat().st_size / 1e6
     terminal.console(stderr=True).print(terminal.plain(f"{out}: {size:.1f} MB, open it in a browser"))
