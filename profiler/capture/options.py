@@ -40,7 +40,7 @@ Delay = Annotated[float, typer.Option(help="Seconds until recording starts.")]
 Duration = Annotated[float, typer.Option(help="Seconds to record, 0 for all; the program runs on.")]
 StepMarker = Annotated[str | None, typer.Option("--marker", help="Regular expression of the ranges that mark steps.")]
 EnvPrefix = Annotated[
-    list[str] | None, typer.Option(help="Keep names and salted hashes of variables that begin so; may be repeated.")
+    list[str] | None, typer.Option(help="Keep names and salted hashes of variables that begin so.")
 ]
 Arm = Annotated[str, typer.Option(help="Name of this variant, for comparisons.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing run file.")]
