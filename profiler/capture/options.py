@@ -39,9 +39,7 @@ Range = Annotated[str | None, typer.Option("--range", help="Record only what is 
 Delay = Annotated[float, typer.Option(help="Seconds until recording starts.")]
 Duration = Annotated[float, typer.Option(help="Seconds to record, 0 for all; the program runs on.")]
 StepMarker = Annotated[str | None, typer.Option("--marker", help="Regular expression of the ranges that mark steps.")]
-EnvPrefix = Annotated[
-    list[str] | None, typer.Option(help="Keep names and salted hashes of variables that begin so.")
-]
+EnvPrefix = Annotated[list[str] | None, typer.Option(help="Keep names and salted hashes of variables that begin so.")]
 Arm = Annotated[str, typer.Option(help="Name of this variant, for comparisons.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing run file.")]
 KeepRecords = Annotated[bool, typer.Option("--keep-records", help="Keep the raw records beside the run file.")]

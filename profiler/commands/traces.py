@@ -66,4 +66,4 @@ def scrub_(
 ) -> None:
     """Copy a trace without what tells about the machine and its user; list what was left out."""
     for line in scrub(trace, out, force):
-        terminal.console().print(terminal.plain(f"removed {line}"))
+        terminal.paragraph(terminal.console(), f"removed {line}")
