@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 
 from stepprof.analyses.ops import Ints
+from stepprof.analyses.statistics import t_cdf, t_quantile
 
 POWER = 0.8416  # standard errors by which an effect must pass the limit to be seen in 80 % of trials
 
@@ -46,29 +47,3 @@ def above(x: Ints, n: Ints, control_x: Ints, control_n: Ints, level: float = 0.0
     return Excess(
         float(share), float(control), excess, excess - reach, excess + reach, p, clusters, limit + POWER * error
     )
-
-
-def t_cdf(t: float, df: int) -> float:
-    """P(T <= t) for a whole number of degrees of freedom (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
-    angle = math.atan(t / math.sqrt(df))
-    square = math.cos(angle) ** 2
-    term, total, first = (1.0, 1.0, 2) if df % 2 == 0 else (math.cos(angle), math.cos(angle), 3)
-    for i in range(first, df - 1, 2):
-        term *= square * (i - 1) / i
-        total += term
-    if df % 2 == 0:
-        inside = math.sin(angle) * total
-    else:
-        inside = 2 / math.pi * (angle + (math.sin(angle) * total if df > 1 else 0.0))
-    return (1 + inside) / 2
-
-
-def t_quantile(p: float, df: int) -> float:
-    """The t with P(T <= t) = p, 0.5 <= p < 1."""
-    low, high = 0.0, 1.0
-    while t_cdf(high, df) < p:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if t_cdf(middle, df) < p else (low, middle)
-    return (low + high) / 2

@@ -15,12 +15,15 @@ from stepprof.profiler.capture.options import spelled
 from stepprof.profiler.commands import (
     breakdown,
     capture,
+    compare,
     demo,
     export,
+    gate,
     host,
     load,
     model,
     outputs,
+    placement,
     report,
     speculation,
     traces,
@@ -42,7 +45,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-groups = (capture, traces, breakdown, report, export, speculation, yardsticks, outputs, load, host, demo, model)
+groups = (
+    capture,
+    traces,
+    breakdown,
+    compare,
+    gate,
+    placement,
+    report,
+    export,
+    speculation,
+    yardsticks,
+    outputs,
+    load,
+    host,
+    demo,
+    model,
+)
 for group in groups:
     app.add_typer(panelled(group.app))
 
@@ -51,7 +70,7 @@ def main() -> None:
     """Run the command line; every fault a user can meet ends in one sentence."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` blocks clean up
     try:
-        app(args=outputs.spelled(spelled(sys.argv[1:])))
+        app(args=compare.spelled(outputs.spelled(spelled(sys.argv[1:]))))
     except StepprofError as fault:
         sys.stderr.write(f"stepprof: {terminal.clean(str(fault))}\n")
         sys.exit(fault.exit_code)

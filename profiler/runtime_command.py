@@ -14,8 +14,9 @@ from stepprof.profiler.errors import InputError
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": list[str]()}
 
 
-def start_runtime(command: str, switches: list[str]) -> int:
-    """Run `python -m stepprof.runtime COMMAND …` in the foreground and return its exit code."""
+def start_runtime(command: str, switches: list[str], quiet: bool = False) -> int:
+    """Run `python -m stepprof.runtime COMMAND …` in the foreground and return its exit code; `quiet`: without its answer."""
     if find_spec("torch") is None:
         raise InputError(f"stepprof {command} runs a model and needs torch: pip install 'stepprof[runtime]'.")
-    return subprocess.run([sys.executable, "-m", "stepprof.runtime", command, *switches], check=False).returncode
+    words = [sys.executable, "-m", "stepprof.runtime", command, *switches]
+    return subprocess.run(words, check=False, stdout=subprocess.DEVNULL if quiet else None).returncode

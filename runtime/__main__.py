@@ -16,17 +16,13 @@ from typing import Any
 
 import torch
 
-from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels
-from stepprof.kernels.bench import show as show_kernels
-from stepprof.kernels.bench.nodes import add_node_switches, bench_nodes, show_nodes
-from stepprof.kernels.driver import DriverFault
 from stepprof.kernels.resident import RING
 from stepprof.runtime import arguments as switches
-from stepprof.runtime.bench import bench_sidecar
+from stepprof.runtime.bench import add_bench_commands
 from stepprof.runtime.described import Described
 from stepprof.runtime.engine import Engine
 from stepprof.runtime.errors import ConfigError, RuntimeFault, SidecarError
-from stepprof.runtime.facts import Facts, write_resident
+from stepprof.runtime.facts import ExpertUseFile, Facts, write_resident
 from stepprof.runtime.profiled import Profiled
 from stepprof.runtime.prompts import CLASSES
 from stepprof.runtime.run import Plan, run
@@ -48,9 +44,10 @@ def run_command(given: argparse.Namespace) -> dict[str, Any]:
     if given.resident and given.sidecar_mode != "persistent":
         raise ConfigError("--resident stamps the calls of --sidecar-mode persistent only: add it.")
     made = (config, switches.options_of(given), switches.weights_of(given), placement, truth)
-    with facts_file as facts, profiled as profile, Engine.make(*made) as engine:
+    use_file = ExpertUseFile(given.expert_use, placement) if given.expert_use else nullcontext()
+    with facts_file as facts, profiled as profile, use_file as uses, Engine.make(*made) as engine:
         engine.runner.timed = given.gpu_times
-        document = run(engine, plan, facts, profile)
+        document = run(engine, plan, facts, profile, uses)
         if given.resident:
             document["notes"] += _stamped(given.resident, resident_of(engine))
     if truth is not None:
@@ -73,36 +70,6 @@ def _stamped(path: Path, sidecar: PersistentSidecar | ResidentSidecar) -> list[s
     return [f"the resident kernel keeps its last {RING} stamps: earlier calls may be missing in {path.name}."]
 
 
-def bench_command(given: argparse.Namespace) -> dict[str, Any]:
-    """Sidecar calls alone."""
-    config = switches.config_of(given)
-    placement = switches.placement_of(given, config)
-    options = switches.options_of(given)
-    return bench_sidecar(config, options, switches.weights_of(given), placement, given.rows, given.rounds)
-
-
-def kernels_command(given: argparse.Namespace) -> dict[str, Any]:
-    """Kernels alone."""
-    try:
-        return bench_kernels(given.preset, given.rows, given.ops, given.costs, given.dram)
-    except NoGpu as fault:
-        raise RuntimeFault(str(fault)) from None
-
-
-def nodes_command(given: argparse.Namespace) -> dict[str, Any]:
-    """What a node costs."""
-    if given.out is not None and not given.out.parent.is_dir():
-        raise ConfigError(f"-o {given.out}: there is no folder {given.out.parent}: make it or choose another.")
-    try:
-        return bench_nodes(given.repeats, given.out)
-    except (NoGpu, DriverFault, NotImplementedError) as fault:
-        raise RuntimeFault(str(fault)) from None
-    except torch.OutOfMemoryError:
-        raise RuntimeFault("the GPU has no 100 MiB free for bench nodes: end what else runs on it.") from None
-    except OSError as fault:
-        raise RuntimeFault(f"{given.out} cannot be written ({fault.strerror}): choose another -o.") from None
-
-
 def parser() -> argparse.ArgumentParser:
     """All commands and switches."""
     top = argparse.ArgumentParser(prog="stepprof", description=(__doc__ or "").split("\n")[0])
@@ -110,13 +77,14 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("run", help="run the built-in model on prompts and print figures by class")
     command.set_defaults(function=run_command, show=show_run)
     command.add_argument("--prompts", type=switches.words, default=("prose",), help="classes with commas, or all")
-    command.add_argument("--steps", type=positive, default=32, help="steps to count, for each class")
+    command.add_argument("--steps", type=switches.positive, default=32, help="steps to count, for each class")
     command.add_argument("--warm-up", type=int, default=2, help="steps before them")
     command.add_argument("--context", type=int, default=0, help="repeat the prompt up to this many tokens")
     command.add_argument("--facts", type=Path, help="write facts of steps and calls here (JSON lines)")
     command.add_argument(
         "--gpu-times", action="store_true", help="tell the GPU time of each replayed step in the facts"
     )
+    command.add_argument("--expert-use", type=Path, help="write the cold experts of each call here (CSV)")
     command.add_argument("--resident", type=Path, help="write the stamps of a persistent sidecar's calls (JSON lines)")
     command.add_argument("--profile", type=Path, help="write a torch.profiler trace of the counted steps here (JSON)")
     command.add_argument("--truth", type=Path, help="write the ops of a step and the graph's edges here (JSON)")
@@ -126,28 +94,8 @@ def parser() -> argparse.ArgumentParser:
     add_serve_switches(command)
     _shared(command)
     bench = commands.add_parser("bench", help="measure one part alone")
-    parts = bench.add_subparsers(dest="part", required=True, action=Described)
-    command = parts.add_parser("sidecar", help="a sidecar call by rows, beside its floor")
-    command.set_defaults(function=bench_command, show=show_bench)
-    command.add_argument(
-        "--rows", type=switches.whole_numbers, default=(1, 2, 4, 8), help="rows of a call, with commas"
-    )
-    command.add_argument("--rounds", type=positive, default=20, help="rounds to count")
-    _shared(command)
-    command = parts.add_parser("kernels", help="each kernel alone, beside a copy of the same bytes")
-    command.set_defaults(function=kernels_command, show=show_kernels)
-    add_switches(command)
-    command = parts.add_parser("nodes", help="what a node of a stream or graph costs: chains with nodes removed")
-    command.set_defaults(function=nodes_command, show=show_nodes)
-    add_node_switches(command)
+    add_bench_commands(bench)
     return top
-
-
-def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{number} must be at least 1")
-    return number
 
 
 def show_run(document: dict[str, Any]) -> None:
@@ -164,13 +112,6 @@ def show_run(document: dict[str, Any]) -> None:
 def _origin(figure: dict[str, Any], block: int) -> str:
     """Where a figure is from, and what it is not to be taken for."""
     return f"{figure['kind']}, drafts beyond the block of {block}" if "beyond_block" in figure else figure["kind"]
-
-
-def show_bench(document: dict[str, Any]) -> None:
-    """One line for each number of rows."""
-    for call in document["calls"]:
-        p50, floor = call["p50_us"]["value"], call["floor_us"]["value"]
-        print(f"{call['rows']} rows: {p50:.1f} µs (measured), floor {floor:.1f} µs (modelled)")
 
 
 def main() -> int:

@@ -31,6 +31,13 @@ def whole_numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in words(text))
 
 
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{number} must be at least 1")
+    return number
+
+
 def pad(text: str) -> tuple[str, float]:
     """ROLE=µs"""
     role, _, microseconds = text.partition("=")

@@ -17,6 +17,7 @@ from types import TracebackType
 from stepprof.kernels.resident import CallStamp
 from stepprof.runtime.engine import Engine
 from stepprof.runtime.errors import RuntimeFault
+from stepprof.runtime.placement import Placement
 from stepprof.runtime.state import Kept
 
 
@@ -57,6 +58,39 @@ class Facts:
         self.stream.write(json.dumps(line) + "\n")
 
     def __enter__(self) -> Facts:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stream.close()
+
+
+class ExpertUseFile:
+    """An open CSV file of cold experts by call (`--expert-use FILE.csv`), which `stepprof placement` reads; a context.
+
+    class,step,layer,expert,rows: the number of an expert in the model, and how many rows of the call chose it. A step
+    that made no call has a line with layer, expert and rows empty, so that steps can be counted.
+    """
+
+    def __init__(self, path: Path, placement: Placement) -> None:
+        self.cold = [placement.cold(layer) for layer in range(len(placement.hot))]
+        try:
+            self.stream = path.open("w")
+        except OSError as fault:
+            raise RuntimeFault(f"{path} cannot be written ({fault.strerror}): check --expert-use.") from None
+        self.stream.write("class,step,layer,expert,rows\n")
+
+    def step(self, step: int, class_: str, uses: Sequence[Sequence[tuple[int, int]]]) -> None:
+        """The calls of a step: (slot of the cold bank, rows) by layer."""
+        lines = [
+            f"{class_},{step},{layer},{self.cold[layer][slot]},{rows}\n"
+            for layer, call in enumerate(uses)
+            for slot, rows in call
+        ]
+        self.stream.writelines(lines or [f"{class_},{step},,,\n"])
+
+    def __enter__(self) -> ExpertUseFile:
         return self
 
     def __exit__(

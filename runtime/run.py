@@ -15,7 +15,7 @@ from typing import Any
 
 from stepprof.runtime import tokenizer
 from stepprof.runtime.engine import Engine
-from stepprof.runtime.facts import Facts
+from stepprof.runtime.facts import ExpertUseFile, Facts
 from stepprof.runtime.options import Options
 from stepprof.runtime.profiled import Profiled
 from stepprof.runtime.prompts import prompts
@@ -45,9 +45,15 @@ class Plan:
     context: int = 0
 
 
-def run(engine: Engine, plan: Plan, facts: Facts | None = None, profile: Profiled | None = None) -> dict[str, Any]:
-    """One JSON document; a profile begins with the first counted step."""
-    classes = [_class_figures(engine, name, plan, facts, profile) for name in plan.classes]
+def run(
+    engine: Engine,
+    plan: Plan,
+    facts: Facts | None = None,
+    profile: Profiled | None = None,
+    uses: ExpertUseFile | None = None,
+) -> dict[str, Any]:
+    """One JSON document; facts and cold experts of every step go to the open files, a profile has the counted ones."""
+    classes = [_class_figures(engine, name, plan, facts, profile, uses) for name in plan.classes]
     options = {**asdict(engine.options), "simulated": list(simulated(engine.options))}
     flags = ["k_beyond_block"] if beyond_block(engine) else []
     head = {"preset": engine.config.name, "options": options, "draft_block": engine.config.draft_block, "flags": flags}
@@ -67,7 +73,7 @@ def simulated(options: Options) -> tuple[str, ...]:
 
 
 def _class_figures(
-    engine: Engine, name: str, plan: Plan, facts: Facts | None, profile: Profiled | None
+    engine: Engine, name: str, plan: Plan, facts: Facts | None, profile: Profiled | None, uses: ExpertUseFile | None
 ) -> dict[str, Any]:
     tally = Tally(engine.options.k)
     texts = [_prompt(text, plan.context) for text in prompts(name)]
@@ -85,6 +91,9 @@ def _class_figures(
                 tally.texts.setdefault(one.slot, []).extend(one.tokens)
         if facts is not None:
             facts.note(engine, kept, name)
+        if uses is not None and (outbox := engine.runner.sidecar.outbox) is not None:
+            rows = engine.options.batch * engine.options.rows_a_sequence
+            uses.step(engine.state.steps - 1, name, outbox.uses(rows))
     for slot in slots:
         engine.release(slot)
     return _figures(name, tally, engine)
@@ -102,6 +111,7 @@ def _figures(name: str, tally: Tally, engine: Engine) -> dict[str, Any]:
         "class": name,
         "steps": len(tally.step_ms),
         "p50_step_ms": figure(statistics.median(tally.step_ms), time_kind),
+        "step_ms": [round(ms, 6) for ms in tally.step_ms],  # of the kind of their median
         "kept_per_step": figure(sum(tally.kept) / len(tally.kept), kept_kind, beyond),
         "tokens_per_s": figure(tokens_per_s, both, beyond),
         "acceptance": acceptance,

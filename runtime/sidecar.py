@@ -99,6 +99,18 @@ class Outbox:
         experts = np.sum((np.diff(found, axis=1, prepend=-1) != 0) & (found >= 0), axis=1)
         return list(zip(held.tolist(), experts.tolist(), strict=True))
 
+    def uses(self, rows: int) -> list[list[tuple[int, int]]]:
+        """(slot of the cold bank, rows that chose it) of each layer's last call, ascending; one copy to the host."""
+        layout = self.layout(rows)
+        heads = self.buffer[:, : layout.head].cpu()
+        return [_uses(layout.views(torch.cat([head, head.new_zeros(layout.size - layout.head)]))) for head in heads]
+
+
+def _uses(cold: Cold) -> list[tuple[int, int]]:
+    slots = cold.slots[: int(cold.held)]
+    chosen, rows = slots[slots >= 0].unique(return_counts=True)  # a row chooses an expert once
+    return list(zip(chosen.tolist(), rows.tolist(), strict=True))
+
 
 class NoSidecar:
     """Every expert is hot."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from stepprof.profiler.commands.bench import run_bench
 from stepprof.profiler.runtime_command import PASS_ON, start_runtime
 
 app = typer.Typer()
@@ -23,5 +24,5 @@ def serve(context: typer.Context) -> None:
 
 @app.command(context_settings=PASS_ON)
 def bench(context: typer.Context) -> None:
-    """Measure one part: bench sidecar, kernels, nodes; each has its own --help."""
-    raise typer.Exit(start_runtime("bench", context.args))
+    """Measure one part: bench sidecar, experts, gemm, determinism, kernels, nodes; bench show FILE draws a result."""
+    raise typer.Exit(run_bench(context.args))

@@ -182,7 +182,7 @@ def _waits(out: Console, answer: Sidecar) -> None:
 
 def _layer_line(row: LayerWait) -> str:
     layer = "?" if row.layer is None else str(row.layer)
-    rows = "?" if row.rows is None else f"{row.rows:g}"
+    rows = "?" if row.rows is None else f"{row.rows:.2f}".removesuffix(".00")
     mark = " <" if row.below_bound else ""
     return (
         f"{layer:8}{rows[:6]:>6}{row.calls:8,}{row.main_ready_us:13.1f}{row.sidecar_us:10.1f}"

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from stepprof.analyses.clustered_shares import above, t_cdf, t_quantile
+from stepprof.analyses.clustered_shares import above
+from stepprof.analyses.statistics import t_cdf, t_quantile
 
 
 def ints(*values: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
-from stepprof.kernels import attn_front, compact, indexer, mhc, pad, signal, sparse_attention
+from stepprof.kernels import attn_front, compact, dense_gemm, indexer, mhc, pad, signal, sparse_attention
 from stepprof.kernels.accept import sample
 from stepprof.kernels.bench.case import Bench
 from stepprof.kernels.bench.cases import cases
@@ -36,7 +36,7 @@ done: set[str] = set()
 
 def compile_instead(kernel: Any, *arguments: Any, grid: Any, warmup: bool, **meta: Any) -> None:
     """Stands in for a launch: the same specialisation, no device."""
-    options = {"num_warps": meta.pop("num_warps", 4)}
+    options = {"num_warps": 4} | {name: meta.pop(name) for name in ("num_warps", "num_stages") if name in meta}
     given = dict(zip(kernel.arg_names, arguments, strict=False)) | meta
     given |= {"PTX": True} if "PTX" in given else {}
     signature, constants, attributes = {}, {}, {}
@@ -72,6 +72,8 @@ def rest(b: Bench) -> None:
     indexer.build_table(experts, b.integers(9, count), s.capacity, backend="triton")
     sample(b.floats(2, s.vocab), b.floats(2), backend="triton")
     up_gate(b.normal(count, 64), experts, b.normal(9, 64, 64), count=round_, backend="triton")
+    for tactic in dense_gemm.tactics():
+        dense_gemm.linear(b.normal(count, 1280), b.normal(8192, 1280), tactic, backend="triton")
     logits, streams = b.floats(count, 24), b.normal(count, 4, s.hidden)
     mhc.post_weights(logits, b.floats(3), b.floats(24), 20, backend="triton")
     mhc.pre_norm(streams, logits, b.floats(3), b.floats(24), b.normal(s.hidden), backend="triton")

@@ -33,6 +33,8 @@ KINDS = {
     "expert_gemm_up_gate_kernel": "gemm",
     "expert_gemm_down_kernel": "gemm",
     "moe_sum_kernel": "reduce",
+    "dense_gemm_kernel": "gemm",
+    "splitk_reduce_kernel": "reduce",
     "argmax_tiles_kernel": "reduce",
     "argmax_keep_kernel": "reduce",
     "softmax_kernel": "reduce",

@@ -1,9 +1,10 @@
 """The command line: figures with their kinds, facts that the importer reads, a truth that names every op."""
 
+import csv
 import json
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,6 +36,7 @@ def test_tiny_runs_as_a_command_in_seconds():
     document = json.loads(done.stdout)
     (prose,) = document["classes"]
     assert prose["steps"] == 4 and prose["p50_step_ms"]["kind"] == "measured"
+    assert prose["p50_step_ms"]["value"] == pytest.approx(sum(sorted(prose["step_ms"])[1:3]) / 2, abs=1e-6)
     assert sum(map(len, prose["tokens"])) >= 4
 
 
@@ -119,13 +121,39 @@ def test_stamps_that_were_overwritten_are_told(tmp_path: Path):
 
 
 def test_bench_sidecar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    words = ("bench", "sidecar", "--rows", "0,1,3", "--rounds", "2", "--device", "cpu")
+    words = ("bench", "sidecar", "--rows", "0,1,3", "--calls", "6", "--sidecar-mode", "graph", "--device", "cpu")
     code, out, _ = run(capsys, monkeypatch, *words, "--json")
     document: dict[str, Any] = json.loads(out)
-    assert code == 0 and [call["rows"] for call in document["calls"]] == [0, 1, 3]
-    assert [call["experts"] for call in document["calls"]] == [0, 1, 2]  # tiny has two cold experts
+    assert code == 0 and [call["rows"] for call in document["results"]] == [0, 1, 3]
+    assert [call["experts"] for call in document["results"]] == [0, 1, 2]  # tiny has two cold experts
     code, out, _ = run(capsys, monkeypatch, *words)
-    assert out.startswith("0 rows: ")
+    assert "sidecar call graph, 0 rows: p50 " in out
+
+
+def test_expert_use_agrees_with_the_facts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """The file names experts of the model, distinct ones as many as the facts count; no row is lost."""
+    facts, use = tmp_path / "facts.jsonl", tmp_path / "use.csv"
+    words = ("run", "--prompts", "prose,code", "--steps", "4", "--device", "cpu", "--json", "--hot-experts", "5")
+    code, _, _ = run(capsys, monkeypatch, *words, "--facts", str(facts), "--expert-use", str(use))
+    assert code == 0
+    calls = {
+        (one["step"], one["layer"]): one for one in map(json.loads, facts.read_text().splitlines()) if "layer" in one
+    }
+    with use.open() as file:
+        lines = list(csv.DictReader(file))
+    assert {line["class"] for line in lines} == {"prose", "code"} and {line["step"] for line in lines} == set(
+        map(str, range(12))
+    )
+    found: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+    for line in (line for line in lines if line["layer"]):
+        found[int(line["step"]), int(line["layer"])][int(line["expert"])] = int(line["rows"])
+    assert {expert for call in found.values() for expert in call} == {5, 6, 7}
+    assert {key: len(call) for key, call in found.items()} == {
+        key: one["experts"] for key, one in calls.items() if one["experts"]
+    }
+    assert all(max(call.values()) <= calls[key]["rows"] <= sum(call.values()) for key, call in found.items())
 
 
 @pytest.mark.parametrize(
@@ -139,10 +167,14 @@ def test_bench_sidecar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
         (("run", "--context", "600"), 1, "the prompt has 600 tokens, at most 506 fit"),
         (("run", "--weights", "none.safetensors"), 1, "none.safetensors cannot be read"),
         (("run", "--facts", "no/such/folder"), 1, "no/such/folder cannot be written"),
+        (("run", "--expert-use", "no/such/folder"), 1, "no/such/folder cannot be written"),
         (("run", "--placement", "p.json", "--hot-experts", "3"), 2, "give one"),
         (("run", "--pad-op", "attentoin=3"), 2, "no role 'attentoin'"),
         (("run", "--pad-op", "attention"), 2, "invalid pad value"),
-        (("bench", "sidecar", "--rows", "99"), 2, "rows of 0 to 64"),
+        (("bench", "sidecar", "--rows=-1"), 2, "whole numbers of 0 or more"),
+        (("bench", "sidecar", "--rows", "1,2", "--calls", "1"), 2, "at least one for each number of rows"),
+        (("bench", "sidecar", "--modes", "graph,grpah"), 2, "no mode 'grpah'"),
+        (("bench", "sidecar", "--row-experts", "3", "--modes", "graph"), 2, "between 1 and 2"),
         (("run", "--resident", "x"), 2, "of --sidecar-mode persistent only"),
         (("run", "--layers", "0"), 2, "--layers 0 must be at least 1"),
     ],

@@ -1,0 +1,77 @@
+"""Launches that left a run file: figures of its ops, its settings, what tracing cost."""
+
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from stepprof.analyses.breakdown import breakdown
+from stepprof.analyses.gates.running import Order
+from stepprof.analyses.gates.verdict import Answer, verdict_on
+from stepprof.profiler.commands.shared import opened
+from stepprof.profiler.errors import Refused
+from tests.analyses.gates.gates import Gate
+from tests.real_runs import attributed, run_of
+
+DEMO = "h200x2_overlap.sqlite"
+
+
+def gate(folder: Path, *manifest: tuple[str, str], **fields: object) -> Gate:
+    """Four launches that all leave the demo capture, candidates with these entries in their manifest."""
+    made = Gate(folder).register(instrument="traced", **fields)
+    source = run_of(DEMO).path
+
+    def launcher(order: Order) -> int:
+        shutil.copy(source, order.folder / "run.duckdb")
+        if order.slot.arm == "B" and manifest:
+            with duckdb.connect(str(order.folder / "run.duckdb")) as con:
+                con.executemany("INSERT INTO manifest VALUES (?, ?)", [list(entry) for entry in manifest])
+        return 0
+
+    made.launch(launcher)
+    return made
+
+
+def verdict(made: Gate) -> Answer:
+    return verdict_on(made.ledger, "g", opened, lambda command: True)
+
+
+def test_the_exposed_time_of_a_role(tmp_path):
+    """What breakdown says of the capture's attention, from every launch; their difference is 0."""
+    found = attributed(DEMO)
+    answer = verdict(gate(tmp_path, metric="exposed_ms:attention", bar=-0.1))
+    row = next(row for row in breakdown(found).rows if row.key == "attention")
+    assert [one.reading.value for one in answer.evidence if one.reading] == [row.exposed_ns / 1e6] * 4
+    assert (answer.verdict, answer.met) == ("FAIL", False)
+    assert [warning["code"] for warning in answer.warnings] == ["tracing_cost_unknown"]
+
+
+def test_the_cost_of_tracing_is_told(tmp_path):
+    made = gate(tmp_path, ("tracing_inflation", "1.32"), bar=-0.1)
+    inflated = next(warning for warning in verdict(made).warnings if warning["code"] == "tracing_inflation")
+    assert inflated["count"] == 2 and "up to 1.32 times as long: gate run --untraced" in inflated["text"]
+
+
+def test_settings_of_run_files_count(tmp_path):
+    made = gate(tmp_path, ("environment", '{"VLLM_SHARE": "ab"}'), bar=-0.1, differs=["VLLM_SHARE"])
+    assert [(one.setting, one.candidate) for one in verdict(made).settings] == [("env:VLLM_SHARE", ["ab"])]
+    undeclared = gate(tmp_path / "other", ("torch_version", "2.12"), bar=-0.1)
+    with pytest.raises(Refused, match=r"not declared in differs: torch_version \(unset\) against 2.12"):
+        verdict(undeclared)
+
+
+def test_a_run_without_steps_is_no_data(tmp_path):
+    made = gate(tmp_path, marker="^nothing$", bar=-0.1)
+    answer = verdict(made)
+    assert answer.verdict == "NO_DATA" and "no steps found" in answer.reason
+
+
+def test_a_launch_that_does_not_count_is_kept_all_the_same(tmp_path):
+    """A crashed launch whose folder was thrown away refuses the verdict."""
+    made = Gate(tmp_path).register()
+    made.run(A=[7, 10.0, 10.1], B=[9.0, 9.1])
+    assert made.verdict().crashed == 1
+    shutil.rmtree(made.folder / "000-A")
+    with pytest.raises(Refused, match=r"000-A/result.json is gone"):
+        made.verdict()
