@@ -19,6 +19,7 @@ import typer
 
 from stepprof.profiler.cli import app
 from stepprof.profiler.commands.tour import ORDER, PANEL, TOUR
+from stepprof.runtime.described import Described
 
 PAGE = Path(__file__).parent / "commands.md"
 PASSED_ON = TOUR["The model under study"]  # their switches are the runtime's
@@ -60,10 +61,10 @@ def reference(page: str) -> str:
     return "\n".join(parts)
 
 
-def _place(words: str) -> tuple[int, str]:
-    """The tour's order; parts of a command after it."""
+def _place(words: str) -> int:
+    """The tour's order; parts of a command follow it in theirs."""
     top = words.split()[1]
-    return ORDER.index(top) if top in ORDER else len(ORDER), "" if words == f"stepprof {top}" else words
+    return ORDER.index(top) if top in ORDER else len(ORDER)
 
 
 def _section(command: Command, by_hand: str) -> str:
@@ -83,7 +84,7 @@ def of_app(part: typer.Typer, words: str = "stepprof") -> Iterator[Command]:
     for info in part.registered_commands:
         callback: Any = info.callback
         name = info.name or callback.__name__.strip("_").replace("_", "-")
-        if name not in PASSED_ON:
+        if words != "stepprof" or name not in PASSED_ON:
             yield Command(f"{words} {name}", _text(info.help or inspect.getdoc(callback)), tuple(_options(callback)))
     for group in part.registered_groups:
         below = group.typer_instance
@@ -155,13 +156,12 @@ def of_runtime() -> Iterator[Command]:
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[Command]:
     shared = {"model", "step"}  # groups of switches that several commands share: listed with `run`, named elsewhere
     rows: list[Option] = []
+    parts: list[argparse.ArgumentParser] = []
     left_out = False
     for group in parser._action_groups:  # argparse has no public way to list what a parser takes
         for action in group._group_actions:
-            if isinstance(action, argparse._SubParsersAction):
-                children: dict[str, argparse.ArgumentParser] = action.choices
-                for child in children.values():
-                    yield from _parsers(child)
+            if isinstance(action, Described):
+                parts = [*action.choices.values()]
             elif group.title in shared and parser.prog != "stepprof run":
                 left_out = True
             elif action.option_strings and action.dest != "help":
@@ -169,15 +169,18 @@ def _parsers(parser: argparse.ArgumentParser) -> Iterator[Command]:
     more = " It takes the model's and the step's switches of [stepprof run](#stepprof-run) too." if left_out else ""
     if parser.prog != "stepprof":
         yield Command(parser.prog, f"{parser.description or ''}{more}", tuple(rows))
+    for part in parts:
+        yield from _parsers(part)
 
 
 def _switch(action: argparse.Action) -> Option:
     choices = ", ".join(map(str, action.choices)) if action.choices else ""
-    kind = str(action.metavar or action.dest).upper() if action.nargs != 0 else ""
+    kind = str(action.metavar or action.dest.upper()) if action.nargs != 0 else ""
     default: Any = action.default
     shown = ",".join(map(str, default)) if isinstance(default, list | tuple) else _default(default)
-    help_text = (action.help or "").replace(" (default: %(default)s)", "")
-    return Option(" ".join(action.option_strings), choices or kind, shown, f"{help_text[:1].upper()}{help_text[1:]}")
+    text = re.sub(r" \(default: %\(default\)s\)$", "", action.help or "")
+    told = f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    return Option(" ".join(action.option_strings), choices or kind, shown, told)
 
 
 if __name__ == "__main__":

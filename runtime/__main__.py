@@ -93,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
     command.set_defaults(function=serve_command, show=show_serve)
     add_serve_switches(command)
     _shared(command)
-    bench = commands.add_parser("bench", help="measure one part alone")
+    bench = commands.add_parser("bench", help="measure one part alone", usage=None)
     add_bench_commands(bench)
     return top
 

@@ -19,6 +19,10 @@ class Described(Action):
     """argparse's own action for subcommands; the short help of each becomes its description too."""
 
     def add_parser(self, name: str, *, help: str | None = None, **options: Any) -> argparse.ArgumentParser:
-        """A subcommand with a help line."""
+        """A subcommand with a help line; its usage does not repeat every switch."""
         text = help or name
-        return super().add_parser(name, help=help, description=f"{text[0].upper()}{text[1:].rstrip('.')}.", **options)
+        told: dict[str, Any] = {
+            "description": f"{text[0].upper()}{text[1:].rstrip('.')}.",
+            "usage": "%(prog)s [options]",
+        }
+        return super().add_parser(name, help=help, **(told | options))
