@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+import textwrap
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ def show_run(document: dict[str, Any]) -> None:
         parts = [("p50_step_ms", "ms a step"), ("kept_per_step", "kept"), ("tokens_per_s", "tokens/s")]
         block = document["draft_block"]
         figures = ", ".join(f"{one[key]['value']:.2f} {unit} ({_origin(one[key], block)})" for key, unit in parts)
-        print(f"{one['class']}: {one['steps']} steps, {figures}")
+        print(textwrap.fill(f"{one['class']}: {one['steps']} steps, {figures}", 80, subsequent_indent="    "))
     for note in document["notes"]:
         print(note, file=sys.stderr)
 

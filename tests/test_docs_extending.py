@@ -42,7 +42,8 @@ def follow(folder, text: str) -> int:
                 printed = run(folder, command)
                 at = 0
                 for line in told.splitlines():
-                    assert (found := printed.find(line, at)) >= 0, f"{command}\n{line}\nis not in\n{printed}"
+                    found = printed.find(line, at)
+                    assert found >= 0, f"{command}\n{line}\nis not in\n{printed}"
                     at = found + len(line)
                 count += 1
     return count
