@@ -36,9 +36,10 @@ def refusals() -> Iterator[str]:
     """Sentences given to Refused where it is raised."""
     for path in SOURCES:
         for node in ast.walk(ast.parse((ROOT / path).read_text())):
-            raised = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Refused"
-            text = text_of(node.args[0]) if raised and node.args else None
-            if text:
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
+                continue
+            text = text_of(node.args[0])
+            if node.func.id == "Refused" and text:
                 yield text
 
 

@@ -81,7 +81,7 @@ def options() -> dict[str, set[str]]:
     for name in by_name:
         if name.split()[1] in made.PASSED_ON:
             by_name[name] |= by_name["stepprof run"] | {"--html", "--bar", "--json", "--out"}
-    return by_name
+    return {name: taken for name, taken in by_name.items() if taken}  # a group takes none itself
 
 
 def used(page: str) -> list[tuple[str, list[str]]]:
