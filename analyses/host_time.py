@@ -3,7 +3,9 @@
 Before call i a thread spends host time since call i−1 (one node, which ends as the call starts, so a
 launch's latency counts from its call's start). Where it waited for the GPU in between, there
 are two nodes: up to the waiting call, and from its return on, which follows the op it waited
-for. The last node ends the step's window: host time after the last wait, or, where no wait is on
+for. Where no wait is on record (a program may poll an event, or memory) it is taken for one if
+all that the thread had launched was done in time and the call follows that end far more closely,
+step for step, than it follows the call before. The last node ends the step's window: host time after the last wait, or, where no wait is on
 record, the fixed time from the last op's end to the window's end.
 
     host = host_nodes(store, found, same)
@@ -25,6 +27,7 @@ from stepprof.profiler.store import Store
 
 HOST_SQL = Path(__file__).with_name("host.sql")
 MOST = 0.9  # share of steps that must wait at a place for it to be a wait of the template
+CLOSER = 0.5  # how much less the time since an op's end must vary than the time since the call before it
 
 
 @dataclass
@@ -55,10 +58,12 @@ class _Thread:
 
     numbers: Ints  # of its launches in the step
     calls: Times  # their starts, [launches, steps]
+    returns: Times  # their ends
     wait_start: Ints  # all its calls that wait for the GPU, by start, absolute
     wait_end: Ints
     base: Ints  # [steps] starts of the windows
     ends: Times  # [ops, steps] of the step's ops
+    launch: Ints  # [ops] number of the launch of each
 
     def last_wait(self, begin: Ints, until: Ints) -> tuple[Ints, Ints]:
         """Start and end of the last wait between two times of each step; both `until` where there is none."""
@@ -77,6 +82,27 @@ class _Thread:
         if waited.mean() < MOST:
             return None
         return int(np.bincount(op[waited]).argmax())
+
+    def drained(self, returned: Ints, until: Ints, launch: int) -> tuple[int, Ints] | None:
+        """The op, and its end, that call `launch` most likely waited for without a wait on record; None where it did not."""
+        before = self.numbers if launch == UNKNOWN else self.numbers[self.numbers < launch]
+        mine = np.flatnonzero(np.isin(self.launch, before))
+        if len(mine) == 0:
+            return None
+        place = self.ends[mine].argmax(axis=0)
+        end = self.ends[mine].max(axis=0)
+        op = int(np.bincount(place).argmax())
+        if ((end > returned) & (end <= until) & (place == op)).mean() < MOST:
+            return None
+        free, whole = until - end, until - returned
+        close = _spread(free) < CLOSER * _spread(whole) and np.median(free) < CLOSER * np.median(whole)
+        return (int(mine[op]), np.clip(end, returned, until)) if close else None
+
+
+def _spread(times: Ints) -> float:
+    """Between the quartiles."""
+    low, high = np.quantile(times, [0.25, 0.75])
+    return float(high - low)
 
 
 def host_nodes(store: Store, found: Attribution, same: Template) -> HostNodes:
@@ -111,16 +137,20 @@ def _threads(store: Store, found: Attribution, same: Template, ends: Times) -> l
             "SELECT start_ns, end_ns FROM _sync_call WHERE process = ? AND thread = ? ORDER BY 1, 2", process, thread
         )
         start, end = (np.asarray(waits[key], dtype=np.int64) for key in ("start_ns", "end_ns"))
-        made.append(_Thread(same.launch[first][mine], called[mine] - base, start, end, base, ends))
+        returns = launches.call_end[launch][mine] - base
+        made.append(
+            _Thread(same.launch[first][mine], called[mine] - base, returns, start, end, base, ends, same.launch)
+        )
     return made
 
 
 def _calls(made: HostNodes, thread: _Thread) -> int:
     """Nodes before each call of a thread; the last one comes back."""
     begin, after = np.minimum(thread.calls[0], 0), None
-    for number, call in zip(thread.numbers.tolist(), thread.calls, strict=True):
-        after = _stretch(made, thread, f"call {number}", (begin, call), after, number)
-        begin = call
+    returned = begin
+    for number, call, back in zip(thread.numbers.tolist(), thread.calls, thread.returns, strict=True):
+        after = _stretch(made, thread, f"call {number}", (begin, returned, call), after, number)
+        begin, returned = call, back
     assert after is not None
     return after
 
@@ -130,17 +160,22 @@ def _wait_at_end(made: HostNodes, thread: _Thread, last: int, stop: Ints) -> boo
     before = len(made.waits)
     begin = thread.calls[-1]
     if thread.waited_for(*thread.last_wait(begin, stop)) is not None:
-        _stretch(made, thread, "the step's end", (begin, stop), last)
+        _stretch(made, thread, "the step's end", (begin, thread.returns[-1], stop), last)
     return len(made.waits) > before
 
 
 def _stretch(
-    made: HostNodes, thread: _Thread, to: str, span: tuple[Ints, Ints], after: int | None, launch: int = UNKNOWN
+    made: HostNodes, thread: _Thread, to: str, span: tuple[Ints, Ints, Ints], after: int | None, launch: int = UNKNOWN
 ) -> int:
-    """Host time between two moments: one node, or two around a wait for the GPU; the last one comes back."""
-    begin, until = span
+    """Host time from a call (its start and its return) to the next one: one node, or two around a wait for the GPU.
+
+    The last node comes back.
+    """
+    begin, returned, until = span
     start, end = thread.last_wait(begin, until)
     op = thread.waited_for(start, end)
+    if op is None and (found := thread.drained(returned, until, launch)) is not None:
+        (op, end), start = found, np.minimum(returned, until)
     ends = [(f"host: to {to}", begin, until, launch)]
     if op is not None:
         ends = [(f"host: to the wait before {to}", begin, start, UNKNOWN), (f"host: to {to}", end, until, launch)]

@@ -43,6 +43,7 @@ def variants(config: Config) -> dict[str, tuple[str, ...]]:
         "sidecar off": ("--sidecar-mode", "off", "--hot-experts", str(config.experts)),
         "sidecar call": ("--sidecar-mode", "call"),
         "sidecar persistent": ("--sidecar-mode", "persistent"),
+        "sidecar stub": ("--sidecar-mode", "stub"),
         "half of cold experts moved": ("--hot-experts", str(half)),
         "reduce atomic": ("--reduce", "atomic"),
         "k 3": ("--k", "3"),

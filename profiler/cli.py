@@ -27,6 +27,7 @@ from stepprof.profiler.commands import (
     report,
     speculation,
     traces,
+    whatif,
     yardsticks,
 )
 from stepprof.profiler.commands.tour import Tour, panelled
@@ -51,9 +52,11 @@ groups = (
     breakdown,
     compare,
     gate,
+    whatif,
     placement,
     report,
     export,
+    whatif,
     speculation,
     yardsticks,
     outputs,
@@ -70,7 +73,7 @@ def main() -> None:
     """Run the command line; every fault a user can meet ends in one sentence."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` blocks clean up
     try:
-        app(args=compare.spelled(outputs.spelled(spelled(sys.argv[1:]))))
+        app(args=whatif.spelled(compare.spelled(outputs.spelled(spelled(sys.argv[1:])))))
     except StepprofError as fault:
         sys.stderr.write(f"stepprof: {terminal.clean(str(fault))}\n")
         sys.exit(fault.exit_code)

@@ -152,6 +152,31 @@ def test_a_launch_after_a_wait_in_the_middle_of_a_step():
     assert ends(with_durations(graph, a=[100] * 4))["b"] == [170] * 4
 
 
+def polled(delay: list[int]) -> TraceBuilder:
+    """a, launched at 5, takes LONG; b is called `delay` after a's end. No call on record says that anybody waited."""
+    trace = TraceBuilder()
+    for step, (long, late) in enumerate(zip(LONG, delay, strict=True)):
+        t, a = 1000 * step, 1000 * step + 30 + long
+        trace.range(f"step/{step}", t, t + 400)
+        trace.kernel("a", t + 30, a, call=(t + 5, t + 6))
+        trace.kernel("b", a + late + 15, a + late + 25, call=(a + late, a + late + 1))
+    return trace
+
+
+def test_a_call_that_follows_an_ops_end_closely_waited_for_it():
+    graph = built(polled(delay=[8] * len(LONG)))
+    assert links(graph)["a", "host: to call 1"][0] == "sync"
+    # 30 + 10 for a, then 8 + 15 + 10
+    assert ends(with_durations(graph, a=[10] * len(LONG)))["b"] == [73] * len(LONG)
+
+
+def test_a_call_that_comes_when_it_comes_waited_for_nothing():
+    graph = built(polled(delay=[250 - long for long in LONG]))  # always 280 after the step's start
+    assert ("a", "host: to call 1") not in links(graph)
+    faster = ends(with_durations(graph, a=[10] * len(LONG)))
+    assert faster["b"] == ends(graph)["b"]
+
+
 def test_a_spin_wait_is_as_long_as_its_signal_is_late():
     """w on card 0 spins until s of card 1 has ended (4 us before it); no edge says so. Times in us."""
     trace = TraceBuilder()
