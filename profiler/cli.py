@@ -56,7 +56,6 @@ groups = (
     placement,
     report,
     export,
-    whatif,
     speculation,
     yardsticks,
     outputs,
