@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format fuzz bench gpu tree tables clean
+.PHONY: help setup demo test lint format fuzz bench gpu tree tables commands clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -50,6 +50,9 @@ tree: setup ## rewrite README's tree from the files' first lines
 
 tables: setup ## rewrite docs/tables.md from the comments of the SQL files
 	$(BIN)/python docs/table_reference.py
+
+commands: .venv/test-stamp ## rewrite the generated parts of docs/commands.md from the commands
+	$(BIN)/python docs/command_reference.py
 
 clean: ## remove .venv, caches and build output
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist .package/stepprof.egg-info

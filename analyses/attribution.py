@@ -19,6 +19,7 @@ from stepprof.analyses.labels import Labels, op_labels
 from stepprof.analyses.lost_launches import flag_lost_launches
 from stepprof.analyses.markers import load_ranges, marker_names
 from stepprof.analyses.ops import Bools, Ints, Ops, load_ops
+from stepprof.analyses.range_names import offered
 from stepprof.analyses.refusals import refuse_unanswerable
 from stepprof.analyses.residents import resident_warnings
 from stepprof.analyses.roles import OpRoles, op_roles
@@ -80,7 +81,7 @@ def attribute(store: Store, question: Question | None = None, use_edges: bool = 
     ranges = load_ranges(store, rules)
     steps, tried = find_steps(store, ops, ranges, rules, question.marker, question.method)
     if steps is None:
-        raise Refused(no_steps(store, tried))
+        raise Refused(no_steps(store, tried, question.marker))
     steps = flag_lost_launches(store, ops, steps)
     labels = op_labels(store, ops, ranges, marker_names(ranges, rules, question.marker))
     order = np.arange(len(ops))
@@ -94,9 +95,12 @@ def attribute(store: Store, question: Question | None = None, use_edges: bool = 
     return Attribution(ops, steps, labels, roles, deps, path, work, gaps, waits, _source(store), inflation, warnings)
 
 
-def no_steps(store: Store, tried: list[str]) -> str:
+def no_steps(store: Store, tried: list[str], marker: str | None = None) -> str:
     """The refusal of a trace in which no step is found."""
-    return f"{_source(store)}: no steps found ({'; '.join(tried)}): name the range around a step with --marker REGEX."
+    return (
+        f"{_source(store)}: no steps found ({'; '.join(tried)}): name the range around a step with --marker REGEX; "
+        f"{offered(store, marker)}."
+    )
 
 
 def _source(store: Store) -> str:

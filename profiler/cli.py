@@ -30,13 +30,16 @@ from stepprof.profiler.commands import (
     whatif,
     yardsticks,
 )
+from stepprof.profiler.commands.tour import Tour, panelled
 from stepprof.profiler.errors import InputError, StepprofError
 from stepprof.profiler.report import terminal
 
 app = typer.Typer(
     name="stepprof",
+    cls=Tour,
     help="Where did this decode step's time go, and what would a proposed change really buy?\n\n"
-    "Start with [bold]stepprof demo[/bold]; then [bold]stepprof breakdown TRACE[/bold] on your own capture.",
+    "Start with [bold]stepprof demo[/bold]; then [bold]stepprof capture -o run.duckdb -- YOUR PROGRAM[/bold] "
+    "and [bold]stepprof breakdown run.duckdb[/bold].",
     no_args_is_help=True,
     rich_markup_mode="rich",
     add_completion=False,
@@ -53,7 +56,6 @@ groups = (
     placement,
     report,
     export,
-    whatif,
     speculation,
     yardsticks,
     outputs,
@@ -62,8 +64,8 @@ groups = (
     demo,
     model,
 )
-for group in groups:  # in the order of stepprof --help
-    app.add_typer(group.app)
+for group in groups:
+    app.add_typer(panelled(group.app))
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+import textwrap
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import torch
 from stepprof.kernels.resident import RING
 from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench import add_bench_commands
+from stepprof.runtime.described import Described
 from stepprof.runtime.engine import Engine
 from stepprof.runtime.errors import ConfigError, RuntimeFault, SidecarError
 from stepprof.runtime.facts import ExpertUseFile, Facts, write_resident
@@ -71,9 +73,9 @@ def _stamped(path: Path, sidecar: PersistentSidecar | ResidentSidecar) -> list[s
 
 def parser() -> argparse.ArgumentParser:
     """All commands and switches."""
-    top = argparse.ArgumentParser(prog="python -m stepprof.runtime", description=(__doc__ or "").split("\n")[0])
-    commands = top.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("run", help="run prompts and print figures by class")
+    top = argparse.ArgumentParser(prog="stepprof", description=(__doc__ or "").split("\n")[0])
+    commands = top.add_subparsers(dest="command", required=True, action=Described)
+    command = commands.add_parser("run", help="run the built-in model on prompts and print figures by class")
     command.set_defaults(function=run_command, show=show_run)
     command.add_argument("--prompts", type=switches.words, default=("prose",), help="classes with commas, or all")
     command.add_argument("--steps", type=switches.positive, default=32, help="steps to count, for each class")
@@ -88,11 +90,11 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--profile", type=Path, help="write a torch.profiler trace of the counted steps here (JSON)")
     command.add_argument("--truth", type=Path, help="write the ops of a step and the graph's edges here (JSON)")
     _shared(command)
-    command = commands.add_parser("serve", help="answer OpenAI completions on 127.0.0.1")
+    command = commands.add_parser("serve", help="answer OpenAI completions on 127.0.0.1 with the built-in model")
     command.set_defaults(function=serve_command, show=show_serve)
     add_serve_switches(command)
     _shared(command)
-    bench = commands.add_parser("bench", help="measure one part")
+    bench = commands.add_parser("bench", help="measure one part alone", usage=None)
     add_bench_commands(bench)
     return top
 
@@ -103,7 +105,7 @@ def show_run(document: dict[str, Any]) -> None:
         parts = [("p50_step_ms", "ms a step"), ("kept_per_step", "kept"), ("tokens_per_s", "tokens/s")]
         block = document["draft_block"]
         figures = ", ".join(f"{one[key]['value']:.2f} {unit} ({_origin(one[key], block)})" for key, unit in parts)
-        print(f"{one['class']}: {one['steps']} steps, {figures}")
+        print(textwrap.fill(f"{one['class']}: {one['steps']} steps, {figures}", 80, subsequent_indent="    "))
     for note in document["notes"]:
         print(note, file=sys.stderr)
 

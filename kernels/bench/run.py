@@ -95,14 +95,14 @@ def _costs(results: Sequence[dict[str, Any]], rows: int) -> list[dict[str, Any]]
 
 
 def show(document: dict[str, Any]) -> None:
-    """One line an op and size."""
+    """Two lines an op and size."""
     print(f"{document['preset']} on {document['device']}; GB/s are of counted bytes, times measured")
     for one in document["kernels"]:
         share, bandwidth, dram = one["share_of_copy"]["value"], one["gb_per_s"]["value"], one["dram"]
         moved = f"{dram['bytes_read']:,} + {dram['bytes_written']:,} B ({dram['source']})"
         print(
-            f"{one['op']:36s}{one['rows']:4d} rows {one['time_us']['value']:9.2f} µs "
-            f"{bandwidth:8.1f} GB/s {share:7.1%} of a copy ({one['copy_us']['value']:.2f} µs); DRAM {moved}"
+            f"{one['op']:28s}{one['rows']:3d} rows{one['time_us']['value']:9.2f} µs{bandwidth:8.1f} GB/s"
+            f"{share:7.1%} of a copy\n    copy {one['copy_us']['value']:.2f} µs; DRAM {moved}"
         )
     for note in document["notes"]:
         print(note, file=sys.stderr)

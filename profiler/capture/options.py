@@ -37,14 +37,12 @@ NoControl = Annotated[bool, typer.Option("--no-control", help="Make no untraced 
 Steps = Annotated[str | None, typer.Option(help="Record only steps A:B of those the backend sees, B not included.")]
 Range = Annotated[str | None, typer.Option("--range", help="Record only what is launched inside ranges that match.")]
 Delay = Annotated[float, typer.Option(help="Seconds until recording starts.")]
-Duration = Annotated[float, typer.Option(help="Seconds to record; the program runs on.")]
+Duration = Annotated[float, typer.Option(help="Seconds to record, 0 for all; the program runs on.")]
 StepMarker = Annotated[str | None, typer.Option("--marker", help="Regular expression of the ranges that mark steps.")]
-EnvPrefix = Annotated[
-    list[str] | None, typer.Option(help="Keep names and salted hashes of variables that begin so; may be repeated.")
-]
+EnvPrefix = Annotated[list[str] | None, typer.Option(help="Keep names and salted hashes of variables that begin so.")]
 Arm = Annotated[str, typer.Option(help="Name of this variant, for comparisons.")]
-Force = Annotated[bool, typer.Option(help="Replace an existing run file.")]
-KeepRecords = Annotated[bool, typer.Option(help="Keep the raw records beside the run file.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing run file.")]
+KeepRecords = Annotated[bool, typer.Option("--keep-records", help="Keep the raw records beside the run file.")]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from stepprof.analyses.attribution import Question, attribute
+from stepprof.analyses.attribution import Question
 from stepprof.analyses.breakdown import breakdown
 from stepprof.analyses.breakdown_result import By
 from stepprof.analyses.role_table import role_table
@@ -25,6 +25,7 @@ from stepprof.profiler.commands.shared import (
     StepNumber,
     StepSlice,
     Trace,
+    attributed,
     opened,
     print_json,
     source_of,
@@ -40,7 +41,7 @@ app = typer.Typer()
 def steps(trace: Trace, marker: Marker = None, method: Method = None, rules: Rules = None, json: Json = False) -> None:
     """List the steps of a trace: how they were found, their windows, what is doubtful."""
     with opened(trace) as store:
-        found = attribute(store, Question(marker, method, rules))
+        found = attributed(store, Question(marker, method, rules))
         if json:
             print_json(document.steps_document(found.steps, found.warnings, found.inflation))
         else:
@@ -76,7 +77,7 @@ def breakdown_(
     if classes or expert_bytes is not None or bandwidth is not None:
         raise UsageError("--class, --expert-bytes and --bandwidth belong to --sidecar: add it.")
     with opened(trace) as store:
-        found = attribute(store, Question(marker, method, rules))
+        found = attributed(store, Question(marker, method, rules))
         result = breakdown(found, by, chosen_steps(found.steps, step, steps))
         if csv:
             document.write_text(csv, document.breakdown_csv(result))
@@ -118,7 +119,7 @@ def _show_sidecar(
 def _sidecar(
     store: Store, question: Question, of_sidecar: SidecarQuestion, picked: tuple[int | None, str | None]
 ) -> Sidecar:
-    found = attribute(store, question)
+    found = attributed(store, question)
     return sidecar(store, found, chosen_steps(found.steps, *picked), of_sidecar)
 
 
@@ -135,7 +136,7 @@ def _class(text: str, question: Question, of_sidecar: SidecarQuestion) -> tuple[
 def roles(trace: Trace, marker: Marker = None, method: Method = None, rules: Rules = None, json: Json = False) -> None:
     """List op names with role, kind and the rule that decided; doubtful ones first."""
     with opened(trace) as store:
-        found = attribute(store, Question(marker, method, rules))
+        found = attributed(store, Question(marker, method, rules))
         rows = role_table(found)
         if json:
             print_json(document.roles_document(found, rows))

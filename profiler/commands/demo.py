@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from stepprof.analyses.attribution import Attribution, attribute
 from stepprof.analyses.breakdown import breakdown
-from stepprof.profiler.commands.shared import Force, absent, opened
+from stepprof.profiler.commands.shared import Force, absent, attributed, opened
 from stepprof.profiler.demo import demo_run
 from stepprof.profiler.ingest.importer import summary
 from stepprof.profiler.report import terminal
@@ -24,13 +23,13 @@ def demo(
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write its HTML report to this file.")] = None,
     force: Force = False,
 ) -> None:
-    """Run the main job on a real capture of two H200s that comes with stepprof."""
+    """Show where a step goes, on a real capture of two H200s that comes with stepprof."""
     if html is not None:
         absent(html, force, "--html")
     with demo_run() as run, opened(run) as store:
         out = terminal.console()
         terminal.show_import(out, {**summary(store), "run": "demo capture"})
-        found: Attribution = attribute(store)
+        found = attributed(store)
         out.print()
         terminal.show_steps(out, "demo", found.steps, [])
         out.print()

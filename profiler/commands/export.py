@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from stepprof.analyses.account import add_account
-from stepprof.analyses.attribution import Question, attribute
+from stepprof.analyses.attribution import Question
 from stepprof.analyses.selection import chosen_steps
 from stepprof.profiler.commands.shared import (
     Force,
@@ -19,6 +19,7 @@ from stepprof.profiler.commands.shared import (
     StepNumber,
     StepSlice,
     Trace,
+    attributed,
     opened,
     print_json,
 )
@@ -52,7 +53,7 @@ def export(
     if out.exists() and not force:
         raise InputError(f"{out} exists already: choose another -o or pass --force.")
     with opened(trace) as store:
-        found = attribute(store, Question(marker, method, rules))
+        found = attributed(store, Question(marker, method, rules))
         chosen = chosen_steps(found.steps, step, steps)
         count = WRITERS[format](out, store, found, list(range(len(found.steps))) if chosen is None else chosen)
     what = "events" if format == "perfetto" else "ops"
@@ -74,7 +75,7 @@ def query(
     sql = typer.get_text_stream("stdin").read() if sql == "-" else sql
     with opened(trace) as store:
         if wants_account(sql):
-            add_account(store, attribute(store, Question(marker, method, rules)))
+            add_account(store, attributed(store, Question(marker, method, rules)))
         answer = ask(store, sql, limit)
     if csv:
         write_text(csv, answer_csv(answer))

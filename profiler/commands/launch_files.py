@@ -15,6 +15,7 @@ from typing import Any
 from stepprof.analyses.attribution import Question
 from stepprof.analyses.launches import Launch, is_run_document, launch_of_document, launch_of_store
 from stepprof.profiler.commands.shared import opened
+from stepprof.profiler.report.progress import working
 
 MOST_BYTES = 256 << 20  # of a JSON document; larger ones are traces
 MARK = b'"preset"'
@@ -27,7 +28,9 @@ def opened_launch(path: Path, question: Question | None = None, warm_up: int = 0
         yield launch_of_document(document, path.name, warm_up)
         return
     with opened(path) as store:
-        yield replace(launch_of_store(store, question, warm_up), name=path.name)
+        with working(f"accounting for the steps of {path.name}"):
+            launch = replace(launch_of_store(store, question, warm_up), name=path.name)
+        yield launch
 
 
 def run_document(path: Path) -> dict[str, Any] | None:

@@ -26,7 +26,9 @@ MOST_CLIENTS = 1024
 def load(
     url: Annotated[str, typer.Option(help="Address of the server: http://HOST:PORT.")],
     concurrency: Annotated[str, typer.Option(help="Clients at once.")] = "1,2,4,8,32",
-    prompts: Annotated[str, typer.Option(help="prose, structured, code, shell_ops, tool_json, or files.")] = "prose",
+    prompts: Annotated[
+        str, typer.Option(help="Classes: prose, structured, code, shell_ops, tool_json; or files.")
+    ] = "prose",
     thinking: Annotated[
         Literal["on", "off"] | None, typer.Option(help="Tell the chat template to think or not.")
     ] = None,

@@ -12,13 +12,13 @@ app = typer.Typer()
 
 @app.command(context_settings=PASS_ON)
 def run(context: typer.Context) -> None:
-    """Run the built-in model: prompts by class, steps, kept tokens (stepprof run --help lists its switches)."""
+    """Run the built-in model: prompts by class, steps, kept tokens; --help lists its switches."""
     raise typer.Exit(start_runtime("run", context.args))
 
 
 @app.command(context_settings=PASS_ON)
 def serve(context: typer.Context) -> None:
-    """Serve the built-in model, OpenAI-compatible, on 127.0.0.1 (stepprof serve --help lists its switches)."""
+    """Serve the built-in model, OpenAI-compatible, on 127.0.0.1; --help lists its switches."""
     raise typer.Exit(start_runtime("serve", context.args))
 
 

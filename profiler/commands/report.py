@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from stepprof.analyses.attribution import Question, attribute
+from stepprof.analyses.attribution import Question
 from stepprof.analyses.selection import chosen_steps
 from stepprof.analyses.sidecar import SidecarQuestion
 from stepprof.profiler.commands.breakdown import quoted
 from stepprof.profiler.commands.report_beside import Files, answered, check
-from stepprof.profiler.commands.shared import Force, Marker, Method, Rules, StepSlice, Trace, absent, opened
+from stepprof.profiler.commands.shared import Force, Marker, Method, Rules, StepSlice, Trace, absent, attributed, opened
 from stepprof.profiler.report import terminal
 from stepprof.profiler.report.html.data import report_data
 from stepprof.profiler.report.html.page import write_report
@@ -54,7 +54,7 @@ def report(
     check(trace, files)
     question, of_sidecar = Question(marker, method, rules), SidecarQuestion(rules, quoted(expert_bytes, bandwidth))
     with opened(trace) as store:
-        found = attribute(store, question)
+        found = attributed(store, question)
         chosen = chosen_steps(found.steps, None, steps)
         beside = answered(files, question, of_sidecar, trace, store, found, chosen)
         write_report(out, report_data(store, found, chosen, beside))

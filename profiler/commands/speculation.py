@@ -34,20 +34,22 @@ def speculate_(
     kept: Annotated[float | None, typer.Option(help="Kept tokens a step, the one after the drafts included.")] = None,
     step_ms: Annotated[float | None, typer.Option(help="Step time, ms.")] = None,
     k: Annotated[int | None, typer.Option(min=0, max=MOST, help="Drafts of a step today.")] = None,
-    acceptance: Annotated[str | None, typer.Option(help="P(first i drafts kept): a1,a2,…")] = None,
+    acceptance: Annotated[
+        str | None, typer.Option(help="Share of steps that keep the first 1, 2, … drafts: 0.9,0.7.")
+    ] = None,
     row_ms: Annotated[float | None, typer.Option(help="Cost of one more draft row, ms.")] = None,
     to: Annotated[str | None, typer.Option(help="Other k to forecast: 3,7.")] = None,
     block: Annotated[int | None, typer.Option(min=1, max=MOST, help="Drafts the head was trained to propose.")] = None,
     drafts: Annotated[Literal["sequential", "block"], typer.Option(help="How drafts are made.")] = "sequential",
     verify: Annotated[Literal["token", "block"], typer.Option(help="How drafts are verified.")] = "token",
     table: Annotated[str | None, typer.Option(help="Step times of the table, ms: 9,8,7.5.")] = None,
-    rate: Annotated[str | None, typer.Option(help="tokens/s to reach: 703.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Rate to reach, tokens/s: 703.")] = None,
     marker: Marker = None,
     method: Method = None,
     rules: Rules = None,
     json: Json = False,
 ) -> None:
-    """tokens/s from kept tokens and step time; what another k would give, and at which step it ties."""
+    """Tell tokens/s from kept tokens and step time, what another k would give, and at which step it ties."""
     given = Given(
         _positive("--kept", kept), _positive("--step-ms", step_ms), k, _list("--acceptance", acceptance, 0), row_ms
     )

@@ -15,6 +15,7 @@ from stepprof.profiler.errors import UsageError
 from stepprof.profiler.ingest.importer import Extras, import_run, summary
 from stepprof.profiler.ingest.merge import import_merged
 from stepprof.profiler.report import terminal
+from stepprof.profiler.report.progress import working
 from stepprof.profiler.scrub import scrub
 
 app = typer.Typer()
@@ -48,10 +49,11 @@ def import_(
     extras = Extras(edges, facts, costs, resident)
     with opened(labels_from) if labels_from else nullcontext() as other:
         finish = None if other is None else partial(carry_labels, other=other)
-        if len(traces) == 1:
-            import_run(traces[0], out, extras, force, finish)
-        else:
-            import_merged(traces, out, extras, force, align, finish)
+        with working(f"reading {', '.join(trace.name for trace in traces[:3])}"):
+            if len(traces) == 1:
+                import_run(traces[0], out, extras, force, finish)
+            else:
+                import_merged(traces, out, extras, force, align, finish)
     with opened(out) as store:
         print_json(summary(store)) if json else terminal.show_import(terminal.console(), summary(store))
 
@@ -64,4 +66,4 @@ def scrub_(
 ) -> None:
     """Copy a trace without what tells about the machine and its user; list what was left out."""
     for line in scrub(trace, out, force):
-        terminal.console().print(terminal.plain(f"removed {line}"))
+        terminal.paragraph(terminal.console(), f"removed {line}")

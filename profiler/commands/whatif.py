@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from stepprof.analyses.attribution import Question, attribute
+from stepprof.analyses.attribution import Question
 from stepprof.analyses.critical_path import build_graph
 from stepprof.analyses.proposal_model import Proposal
 from stepprof.analyses.proposals import read_proposals
@@ -25,7 +25,7 @@ from stepprof.analyses.whatif import Settings, evaluate
 from stepprof.analyses.whatif_scores import DEFAULT
 from stepprof.analyses.whatif_settings import Figures, settings_of
 from stepprof.profiler.commands import whatif_score as record
-from stepprof.profiler.commands.shared import Json, Marker, Method, Rules, StepSlice, opened, print_json
+from stepprof.profiler.commands.shared import Json, Marker, Method, Rules, StepSlice, attributed, opened, print_json
 from stepprof.profiler.errors import UsageError
 from stepprof.profiler.report import document, terminal
 from stepprof.profiler.report.document_scores import suggestions_document
@@ -39,10 +39,12 @@ Files = Annotated[
     typer.Argument(metavar="TRACE PROPOSALS.toml", help="A trace and a TOML file of proposals; --score: AFTER too."),
 ]
 Suggest = Annotated[bool, typer.Option("--suggest", help="List fusions of small ops that repeat layer by layer.")]
-Most = Annotated[int, typer.Option(min=1, max=100, help="--suggest: rows at most.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="--suggest: also write them as proposals.")]
+Most = Annotated[int, typer.Option(min=1, max=100, help="With --suggest: rows at most.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="With --suggest: also write them as proposals.")]
 PredictOnly = Annotated[bool, typer.Option("--predict-only", help="Put predictions on record, to be scored later.")]
-Score = Annotated[bool, typer.Option("--score", help="BEFORE AFTER: hold a prediction against the measured change.")]
+Score = Annotated[
+    bool, typer.Option("--score", help="Hold a prediction against the measured change; takes BEFORE and AFTER.")
+]
 Scores = Annotated[bool, typer.Option("--scores", help="Show the track record.")]
 ScoresFile = Annotated[Path, typer.Option(help="Where predictions and scores are kept.")]
 Name = Annotated[list[str] | None, typer.Option("--proposal", help="The proposal to predict or score, by name.")]
@@ -52,7 +54,7 @@ Nodes = Annotated[Path | None, typer.Option(help="Node costs measured by steppro
 Kept = Annotated[float | None, typer.Option(help="Kept tokens a step, the one after the drafts included.")]
 K = Annotated[int | None, typer.Option(min=0, help="Drafts of a step today.")]
 Table = Annotated[str | None, typer.Option(help="Step times of the table, ms: 9,8,7.5.")]
-Rate = Annotated[str | None, typer.Option(help="tokens/s to reach: 703.")]
+Rate = Annotated[str | None, typer.Option(help="Rate to reach, tokens/s: 703.")]
 
 
 @app.command("whatif")
@@ -136,7 +138,7 @@ def _asked(
 ) -> tuple[StepGraph, Settings, float | None]:
     """The graph, what is known beside it, and the untraced step where the run has one, ms."""
     with opened(trace) as store:
-        found = attribute(store, question)
+        found = attributed(store, question)
         graph = build_graph(found, store, chosen_steps(found.steps, None, steps))
         return graph, settings_of(store, found, graph, figures, question), record.untraced_step(store)
 

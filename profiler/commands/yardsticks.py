@@ -20,7 +20,7 @@ app = typer.Typer()
 @app.command("yardsticks")
 def yardsticks_(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.toml", help="[[figure]] entries: source, metric, test, value, …")
+        Path, typer.Argument(metavar="FILE.toml", help="Tables named figure: source, metric, test, value and more.")
     ],
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown to paste.")] = False,
     json: Json = False,

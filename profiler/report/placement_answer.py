@@ -14,7 +14,7 @@ from stepprof.analyses.expert_use import ExpertUse
 from stepprof.analyses.placement import Placed, Point
 from stepprof.analyses.relocation import Relocation
 from stepprof.profiler.link_speed import LinkSpeed
-from stepprof.profiler.report.terminal import plain
+from stepprof.profiler.report.terminal import paragraph, plain
 
 POINTS = 12  # of the curve, in the terminal
 BAR = 24
@@ -70,11 +70,8 @@ def show_placement(out: Console, answer: PlacementAnswer) -> None:
     placed, move = answer.placed, answer.move
     today, left = placed.curve[0].wait_us, placed.curve[-1].wait_us
     gone = f"{100 * placed.saved_us / today:.0f} % less" if today else "nothing to save"
-    out.print(
-        f"join wait {today:.1f} µs a step today, {left:.1f} with {len(placed.chosen)} experts moved "
-        f"({gone}, {answer.kind})",
-        style="bold",
-    )
+    saved = f"{left:.1f} with {len(placed.chosen)} experts moved ({gone}, {answer.kind})"
+    paragraph(out, f"join wait {today:.1f} µs a step today, {saved}", style="bold")
     for name, steps, before, after in zip(
         answer.uses.classes, answer.uses.steps, placed.curve[0].by_class, placed.curve[-1].by_class, strict=True
     ):

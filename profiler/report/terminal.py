@@ -6,6 +6,7 @@ as they are, without markup and without control characters.
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from rich.console import Console
@@ -86,11 +87,11 @@ def show_audit(out: Console, facts: list[Fact]) -> None:
     """Each fact with its meaning; what could not be seen last."""
     for fact in (f for f in facts if f.value is not None):
         where = f"{fact.name} [{fact.gpu}]" if fact.gpu else fact.name
-        out.print(Text(f"{where:30}{clean(fact.value or '')}"))
-        out.print(Text(f"    {clean(fact.meaning)} ({fact.source})"), style="dim")
+        paragraph(out, f"{where:30}{fact.value or ''}", indent=30)
+        paragraph(out, f"{fact.meaning} ({fact.source})", style="dim", first=4)
     for fact in (f for f in facts if f.value is None):
         where = f"{fact.name} [{fact.gpu}]" if fact.gpu else fact.name
-        out.print(Text(f"not seen: {where} ({fact.source}): {clean(fact.meaning)}"))
+        paragraph(out, f"not seen: {where} ({fact.source}): {fact.meaning}")
 
 
 def plain(text: str) -> Text:
@@ -238,7 +239,20 @@ def show_roles(out: Console, source: str, rows: list[NamedRole], limit: int = 30
 def show_warnings(out: Console, warnings: list[dict[str, Any]]) -> None:
     """Every warning in words."""
     for warning in warnings:
-        out.print(Text(f"warning: {clean(warning['text'])}"), style="yellow")
+        paragraph(out, f"warning: {warning['text']}", style="yellow", indent=9)
+
+
+def paragraph(out: Console, text: str, style: str = "", first: int = 0, indent: int = 4) -> None:
+    """A text of any length in lines of 80 columns; `first` and `indent` are the margins of its lines."""
+    lines = textwrap.fill(
+        clean(text),
+        WIDTH,
+        initial_indent=" " * first,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    out.print(Text(lines), style=style)
 
 
 def clean(text: str) -> str:

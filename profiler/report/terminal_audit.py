@@ -7,6 +7,7 @@ from rich.text import Text
 
 from stepprof.profiler.audit_effect import Effect
 from stepprof.profiler.audit_measure import Measured
+from stepprof.profiler.report.terminal import paragraph
 
 
 def show_measured(out: Console, found: list[Measured]) -> None:
@@ -24,4 +25,4 @@ def show_effect(out: Console, source: str, effect: Effect) -> None:
         there = "" if way.there_us is None else f", there {way.there_us:.1f} µs"
         line = f"{way.way:14}{way.copies:8.1f} copies {way.bytes:14,.0f} bytes: at most {way.here_us:.1f} µs{there}"
         out.print(Text(line))
-    out.print(Text(f"{effect.verdict} (modelled: every copy taken as exposed)"))
+    paragraph(out, f"{effect.verdict} (modelled: every copy taken as exposed)", indent=0)

@@ -10,7 +10,7 @@ from rich.text import Text
 from stepprof.analyses.bench_results import BenchFile, BenchResult, Figure, machine_of
 from stepprof.analyses.bench_savings import Saving
 from stepprof.analyses.determinism import Determinism, Line
-from stepprof.profiler.report.terminal import clean, plain
+from stepprof.profiler.report.terminal import clean, paragraph, plain
 
 WIDTH = 18  # columns of a bar
 WORDS = {"yes": "met", "no": "missed", "open": "open", None: ""}
@@ -20,7 +20,7 @@ def show_bench(out: Console, file: BenchFile, found: Sequence[Saving]) -> None:
     """Figures, then savings where there are several modes."""
     out.print(plain(f"bench {file.bench}: {machine_of(file)}"))
     if file.clock:
-        out.print(plain(f"clock   {file.clock}"))
+        paragraph(out, f"clock   {file.clock}", indent=8)
     if not file.complete:
         out.print("warning: not complete, the run was cut off", style="yellow")
     for name in dict.fromkeys(one.name for one in file.results):
@@ -92,7 +92,7 @@ def show_determinism(out: Console, found: Sequence[Determinism]) -> None:
         for word, lines in (("rows", one.by_rows), ("most experts a row", one.by_experts)):
             for line in lines:
                 out.print(_twice(word, line))
-        out.print(plain(f"points at {one.points_at}"))
+        paragraph(out, f"points at {one.points_at}")
 
 
 def _twice(word: str, line: Line) -> Text:

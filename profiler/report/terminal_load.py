@@ -27,7 +27,7 @@ def show_load(out: Console, result: LoadResult) -> None:
             )
         )
     if result.cells:
-        out.print("tokens/s of one stream after its first piece, and of all; time to the first token: p50, p95")
+        out.print("tokens/s of one stream after its first piece, and of all;\ntime to the first token: p50, p95")
     for read in result.prefill:
         first = read.first_token_ms
         out.print(

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stepprof.analyses.compared_outputs import ComparedOutputs, Pair
-from stepprof.profiler.report.terminal import clean, show_warnings
+from stepprof.profiler.report.terminal import clean, paragraph, show_warnings
 
 SHOWN = 10
 
@@ -39,10 +39,9 @@ def show_outputs(out: Console, result: ComparedOutputs) -> None:
 def _pair(out: Console, kind: str, pair: Pair) -> None:
     first = "" if pair.first_divergence_p50 is None else f", first at {pair.first_divergence_p50:g} (median)"
     out.print(Text(f"  {kind:10}{clean(pair.a)} × {clean(pair.b)}"))
-    out.print(
-        f"  {'':10}{100 * pair.rate:.3f} % = {pair.flips:,} of {pair.positions:,} positions; "
-        f"{pair.differing_prompts:,} of {pair.prompts:,} prompts differ{first}"
-    )
+    shares = f"{100 * pair.rate:.3f} % = {pair.flips:,} of {pair.positions:,} positions; "
+    prompts = f"{pair.differing_prompts:,} of {pair.prompts:,} prompts differ{first}"
+    paragraph(out, shares + prompts, first=12, indent=12)
 
 
 def _token(token: int | str) -> str:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.speculation_result import Figure, Forecast, Group, Lane, Speculation
-from stepprof.profiler.report.terminal import clean, show_inflation, show_warnings
+from stepprof.profiler.report.terminal import clean, paragraph, show_inflation, show_warnings
 
 
 def show_speculation(out: Console, result: Speculation) -> None:
@@ -20,7 +20,7 @@ def show_speculation(out: Console, result: Speculation) -> None:
         out.print()
     row = result.row_ms
     if row is None:
-        out.print(Text(f"draft row   cost unknown: {clean(result.row_ms_reason or '')}"))
+        paragraph(out, f"draft row   cost unknown: {result.row_ms_reason or ''}", indent=12)
     else:
         out.print(f"draft row   {_text(row, 3)} ms each, {row.kind}")
     _table(out, result)

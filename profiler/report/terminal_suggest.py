@@ -7,7 +7,7 @@ from rich.text import Text
 
 from stepprof.analyses.short_names import short_name
 from stepprof.analyses.suggest import Suggested, Suggestion
-from stepprof.profiler.report.terminal import clean
+from stepprof.profiler.report.terminal import clean, paragraph
 
 
 def show_suggestions(out: Console, found: Suggested) -> None:
@@ -19,7 +19,7 @@ def show_suggestions(out: Console, found: Suggested) -> None:
     for row in found.rows:
         _row(out, row)
     assert found.whatif is not None
-    out.print(Text(f"node cost: {found.whatif.node_cost.figure}, {clean(found.whatif.node_cost.basis)}"))
+    paragraph(out, f"node cost: {found.whatif.node_cost.figure}, {found.whatif.node_cost.basis}")
 
 
 def _row(out: Console, row: Suggestion) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stepprof.analyses.yardsticks import Ratio, Spread, Yardstick, Yardsticks
-from stepprof.profiler.report.terminal import clean
+from stepprof.profiler.report.terminal import clean, paragraph
 
 HEADS = ("source", "test", "class", "mode", "at once", "figure", "kind", "measured by", "origin")
 
@@ -25,7 +25,7 @@ def show_yardsticks(out: Console, result: Yardsticks) -> None:
     for ratio in result.ratios:
         head, figures = _pair(ratio)
         out.print(Text(f"  {_amount(ratio.low, ratio.high, '.2f'):>16}× {clean(head)}"))
-        out.print(Text(f"  {'':16}  {clean(figures)}"), style="dim")
+        paragraph(out, figures, style="dim", first=20, indent=20)
     if result.spreads:
         out.print("spread between classes", style="bold")
     for spread in result.spreads:

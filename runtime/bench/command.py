@@ -22,6 +22,7 @@ from stepprof.runtime import arguments as switches
 from stepprof.runtime.bench.alone import Clock
 from stepprof.runtime.bench.determinism import Twice, bench_determinism
 from stepprof.runtime.bench.sidecar import Wanted, bench_sidecar
+from stepprof.runtime.described import Described
 from stepprof.runtime.errors import ConfigError, RuntimeFault
 from stepprof.runtime.options import Mode
 
@@ -30,7 +31,7 @@ MODES = ("call", "persistent", "graph")
 
 def add_bench_commands(bench: argparse.ArgumentParser) -> None:
     """One command for each part."""
-    parts = bench.add_subparsers(dest="part", required=True)
+    parts = bench.add_subparsers(dest="part", required=True, action=Described)
     command = parts.add_parser("sidecar", help="a sidecar call by rows and mode, beside its floor")
     command.set_defaults(function=told(sidecar_command), show=show_results)
     _add_sidecar_switches(command)

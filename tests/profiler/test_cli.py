@@ -112,10 +112,33 @@ def test_help(folder, command):
 
 
 @pytest.mark.parametrize(
-    "words", [("breakdown",), ("breakdown", "--by", "kernel"), ("breakdown", "--by", "label"), ("steps",), ("roles",)]
+    "words",
+    [
+        ("breakdown",),
+        ("breakdown", "--by", "kernel"),
+        ("breakdown", "--by", "label"),
+        ("breakdown", "--sidecar"),
+        ("steps",),
+        ("roles",),
+    ],
 )
 def test_plain_text_fits_80_columns(folder, words):
     done = run(folder, *words, "demo.duckdb")
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("demo",),
+        ("audit",),
+        ("speculate", *["--kept", "5", "--step-ms", "11", "--k", "5", "--to", "7", "--block", "5"]),
+    ],
+)
+def test_plain_text_without_a_trace_fits_80_columns(tmp_path, words):
+    done = run(tmp_path, *words)
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
     assert max(len(line) for line in done.stdout.splitlines()) <= 80

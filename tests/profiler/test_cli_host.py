@@ -27,7 +27,9 @@ def test_audit(tmp_path):
 def test_scrub(tmp_path):
     done = run(tmp_path, "scrub", TRACE, "-o", "shared.sqlite")
     assert done.returncode == 0, done.stderr
-    assert done.stdout and all(line.startswith("removed ") for line in done.stdout.splitlines())
+    assert done.stdout and all(
+        line.startswith(("removed ", "    ")) and len(line) <= 80 for line in done.stdout.splitlines()
+    )
     assert run(tmp_path, "steps", "shared.sqlite").returncode == 0
     again = run(tmp_path, "scrub", TRACE, "-o", "shared.sqlite")
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)

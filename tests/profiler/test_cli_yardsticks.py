@@ -29,7 +29,7 @@ def test_terminal(file):
     assert "703 4x | RTX: coding test, code" in lines
     assert "quoted, by the author, published; <b>best</b> case" in lines
     at = lines.index("0.68× 4x | RTX, code")
-    assert lines[at + 1] == "476 (measured, coding test) ÷ 703 (quoted, published, coding test)"
+    assert " ".join(lines[at + 1 : at + 3]) == "476 (measured, coding test) ÷ 703 (quoted, published, coding test)"
 
 
 def test_document(file):

@@ -157,9 +157,9 @@ def show_nodes(document: dict[str, Any]) -> None:
     print(f"{document['gpu']}, driver {document['driver']}, {document['date']}; µs a node, measured, 95 % intervals")
     for row in document["rows"]:
         figures = [
-            f"{name} {row[key]['value']:6.3f} [{row[key]['low']:6.3f}, {row[key]['high']:6.3f}]"
+            f"{name} {row[key]['value']:6.3f} ±{(row[key]['high'] - row[key]['low']) / 2:.3f}"
             for name, key in (("cost", "node_cost_us"), ("gap", "visible_gap_us"), ("ramp", "ramp_us"))
         ]
-        print(f"{row['kernel']:6}{row['mode']:10}{row['branches']} branches  {'  '.join(figures)}")
+        print(f"{row['kernel']:6}{row['mode']:10}×{row['branches']}  {'  '.join(figures)}")
     for note in document["notes"]:
         print(f"left out: {note}")
