@@ -16,6 +16,7 @@ from stepprof.profiler.ingest.importer import Extras, import_run
 DATA = Path(__file__).with_name("demo_data")
 TRACE = DATA / "h200x2_overlap.sqlite.gz"
 EDGES = DATA / "h200x2_overlap.edges.tsv.gz"
+PROPOSALS = DATA / "proposals.toml"  # what people have proposed for such a step
 
 
 @contextmanager
