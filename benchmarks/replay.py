@@ -20,14 +20,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from stepprof.analyses.assumptions import Assumptions
-from stepprof.analyses.node_cost import node_cost
-from stepprof.analyses.proposal_model import Add, Fuse, Given, Proposal, Remove, Scale, Select, Split
-from stepprof.analyses.replay import replay, wall_of
-from stepprof.analyses.slack import slack
-from stepprof.analyses.step_graph import Edges, Nodes, StepGraph
+from stepprof.analyses.graph.node_cost import node_cost
+from stepprof.analyses.graph.replay import replay, wall_of
+from stepprof.analyses.graph.slack import slack
+from stepprof.analyses.graph.step_graph import Edges, Nodes, StepGraph
 from stepprof.analyses.vocabulary import ROLES
-from stepprof.analyses.whatif import Settings, evaluate
+from stepprof.analyses.whatif.answer import Settings, evaluate
+from stepprof.analyses.whatif.assumptions import Assumptions
+from stepprof.analyses.whatif.proposal_model import Add, Fuse, Given, Proposal, Remove, Scale, Select, Split
 
 LAYER = 26  # ops of a layer: 20 on the main chain, 3 beside it, 3 on the second card
 

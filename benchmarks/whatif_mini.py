@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from stepprof.analyses.attribution import attribute
-from stepprof.analyses.critical_path import build_graph
-from stepprof.analyses.proposals import read_proposals
-from stepprof.analyses.track_record import track_record
-from stepprof.analyses.whatif import evaluate
-from stepprof.analyses.whatif_score import measured, prediction
-from stepprof.analyses.whatif_scores import Score, append, fill, read_scores
-from stepprof.analyses.whatif_settings import Figures, settings_of
+from stepprof.analyses.graph.critical_path import build_graph
+from stepprof.analyses.whatif.answer import evaluate
+from stepprof.analyses.whatif.proposals import read_proposals
+from stepprof.analyses.whatif.score import measured, prediction
+from stepprof.analyses.whatif.scores import Score, append, fill, read_scores
+from stepprof.analyses.whatif.settings import Figures, settings_of
+from stepprof.analyses.whatif.track_record import track_record
 from stepprof.profiler.commands.whatif_score import HASH, untraced_step
 from stepprof.profiler.ingest.importer import content_hash
 from stepprof.profiler.store import open_run

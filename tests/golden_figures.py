@@ -13,10 +13,10 @@ from functools import partial
 
 import numpy as np
 
-from stepprof.analyses import rates
-from stepprof.analyses.acceptance import alpha_of_equal_rates, constant_kept, fitted_alpha
-from stepprof.analyses.row_cost import row_cost
-from stepprof.analyses.step_records import records_of
+from stepprof.analyses.speculation import rates
+from stepprof.analyses.speculation.acceptance import alpha_of_equal_rates, constant_kept, fitted_alpha
+from stepprof.analyses.speculation.row_cost import row_cost
+from stepprof.analyses.speculation.step_records import records_of
 from tests.repository import ROOT
 
 TSV = ROOT / "tests/data/golden_figures.tsv"

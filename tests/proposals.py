@@ -5,12 +5,12 @@ after(graph, Remove(Select(name="^b$")))     # [steps] replayed lengths of the e
 
 from __future__ import annotations
 
-from stepprof.analyses.assumptions import Assumptions
-from stepprof.analyses.node_cost import Interval, NodeCost
-from stepprof.analyses.proposal_model import Edit, Given, Select
-from stepprof.analyses.replay import replay, wall_of
-from stepprof.analyses.step_graph import StepGraph
-from stepprof.analyses.whatif_edits import apply
+from stepprof.analyses.graph.node_cost import Interval, NodeCost
+from stepprof.analyses.graph.replay import replay, wall_of
+from stepprof.analyses.graph.step_graph import StepGraph
+from stepprof.analyses.whatif.assumptions import Assumptions
+from stepprof.analyses.whatif.edits import apply
+from stepprof.analyses.whatif.proposal_model import Edit, Given, Select
 
 COST = NodeCost(Interval(5, 4, 8), Interval(2, 2, 2), Interval(3, 2, 6), "quoted", "by hand")
 ASSUME = Assumptions(COST)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from stepprof.analyses.replay import replay, wall_of
-from stepprof.analyses.step_graph import Edges, Nodes, StepGraph, Times
+from stepprof.analyses.graph.replay import replay, wall_of
+from stepprof.analyses.graph.step_graph import Edges, Nodes, StepGraph, Times
 
 Row = tuple[str, str, int]  # source, target, latency
 

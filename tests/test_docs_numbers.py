@@ -8,8 +8,8 @@ import pytest
 from stepprof.analyses.attribution import Attribution
 from stepprof.analyses.breakdown import breakdown
 from stepprof.analyses.gaps import CLASSES
-from stepprof.analyses.sidecar_result import Sidecar
-from tests.analyses.sidecar_program import FIRST, Program
+from stepprof.analyses.sidecar.result import Sidecar
+from tests.analyses.sidecar.sidecar_program import FIRST, Program
 from tests.repository import ROOT
 
 PAGE = (ROOT / "docs/numbers.md").read_text()

@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from stepprof.analyses.attribution import Question
-from stepprof.analyses.gates.registration import Registration
-from stepprof.analyses.gates.running import file_hash
-from stepprof.analyses.gates.state import Made
-from stepprof.analyses.launches import (
+from stepprof.analyses.compare.launches import (
     Launch,
     is_run_document,
     launch_of_document,
     launch_of_figures,
     launch_of_store,
 )
-from stepprof.analyses.metrics import Reading, metric_of, throughput_cells
-from stepprof.analyses.settings import manifest_settings
+from stepprof.analyses.compare.settings import manifest_settings
+from stepprof.analyses.gates.metrics import Reading, metric_of, throughput_cells
+from stepprof.analyses.gates.registration import Registration
+from stepprof.analyses.gates.running import file_hash
+from stepprof.analyses.gates.state import Made
 from stepprof.analyses.statistics import Series, describe_series
 from stepprof.profiler.errors import InputError, Refused
 from stepprof.profiler.store import Store

@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stepprof.analyses.comparison import doubt_warnings
+from stepprof.analyses.compare.comparison import doubt_warnings
+from stepprof.analyses.compare.settings import Difference, differences
 from stepprof.analyses.gates.evidence import Evidence, Opened, check_files, read_evidence
 from stepprof.analyses.gates.judge import Bar, Judged, Verdict, judge, judge_rounds, rule_met
 from stepprof.analyses.gates.ledger import Ledger
@@ -33,7 +34,6 @@ from stepprof.analyses.gates.side_conditions import (
 )
 from stepprof.analyses.gates.state import GateState, gate_state
 from stepprof.analyses.inflation import LIMIT
-from stepprof.analyses.settings import Difference, differences
 from stepprof.analyses.statistics import level_of_look
 from stepprof.profiler.errors import InputError, Refused
 

@@ -15,9 +15,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from stepprof.analyses.bench_results import bench_of, read_bench
-from stepprof.analyses.bench_savings import Saving, savings
-from stepprof.analyses.determinism import determinism, read_groups
+from stepprof.analyses.bench.determinism import determinism, read_groups
+from stepprof.analyses.bench.results import bench_of, read_bench
+from stepprof.analyses.bench.savings import Saving, savings
 from stepprof.profiler.commands.shared import print_json
 from stepprof.profiler.errors import CheckFailed, InputError, UsageError
 from stepprof.profiler.report import document, terminal

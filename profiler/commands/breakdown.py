@@ -13,10 +13,10 @@ from stepprof.analyses.breakdown import breakdown
 from stepprof.analyses.breakdown_result import By
 from stepprof.analyses.role_table import role_table
 from stepprof.analyses.selection import chosen_steps
-from stepprof.analyses.sidecar import SidecarQuestion, sidecar
-from stepprof.analyses.sidecar_floor import Quoted
-from stepprof.analyses.sidecar_result import Sidecar
-from stepprof.analyses.sidecar_waits import class_of_run
+from stepprof.analyses.sidecar.answer import SidecarQuestion, sidecar
+from stepprof.analyses.sidecar.floor import Quoted
+from stepprof.analyses.sidecar.result import Sidecar
+from stepprof.analyses.sidecar.waits import class_of_run
 from stepprof.profiler.commands.shared import (
     Json,
     Marker,

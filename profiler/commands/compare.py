@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from stepprof.analyses.attribution import Question
-from stepprof.analyses.comparison import Sample, compared, sample_of
+from stepprof.analyses.compare.comparison import Sample, compared, sample_of
 from stepprof.profiler.commands.launch_files import opened_launch
 from stepprof.profiler.commands.shared import Json, Marker, Method, Rules, print_json
 from stepprof.profiler.errors import Refused, UsageError

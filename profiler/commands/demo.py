@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from stepprof.analyses.breakdown import breakdown
-from stepprof.analyses.critical_path import build_graph
-from stepprof.analyses.proposals import read_proposals
-from stepprof.analyses.whatif import evaluate
-from stepprof.analyses.whatif_settings import Figures, settings_of
+from stepprof.analyses.graph.critical_path import build_graph
+from stepprof.analyses.whatif.answer import evaluate
+from stepprof.analyses.whatif.proposals import read_proposals
+from stepprof.analyses.whatif.settings import Figures, settings_of
 from stepprof.profiler.commands.shared import Force, absent, attributed, opened
 from stepprof.profiler.demo import PROPOSALS, demo_run
 from stepprof.profiler.ingest.importer import summary

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from stepprof.analyses.attribution import Question
-from stepprof.analyses.crossings import Crossings, crossings
+from stepprof.analyses.sidecar.crossings import Crossings, crossings
 from stepprof.profiler.audit import audit, audit_document
 from stepprof.profiler.audit_cuda import opened_cards
 from stepprof.profiler.audit_effect import Crossing, Effect, copy_effect, read_measured

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stepprof.analyses.attribution import Question
-from stepprof.analyses.launches import Launch, is_run_document, launch_of_document, launch_of_store
+from stepprof.analyses.compare.launches import Launch, is_run_document, launch_of_document, launch_of_store
 from stepprof.profiler.commands.shared import opened
 from stepprof.profiler.report.progress import working
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stepprof.analyses.compared_outputs import ComparedOutputs, compared_outputs
+from stepprof.analyses.compare.compared_outputs import ComparedOutputs, compared_outputs
 from stepprof.profiler.commands.shared import Json, print_json
 from stepprof.profiler.errors import CheckFailed, Refused, UsageError
 from stepprof.profiler.report import document, terminal

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from stepprof.analyses.expert_use import Waits, read_uses
-from stepprof.analyses.hot_lists import read_hot, with_moves
-from stepprof.analyses.layer_waits import read_waits
-from stepprof.analyses.placement import Terms, place
-from stepprof.analyses.relocation import relocation
+from stepprof.analyses.placement.choice import Terms, place
+from stepprof.analyses.placement.expert_use import Waits, read_uses
+from stepprof.analyses.placement.hot_lists import read_hot, with_moves
+from stepprof.analyses.placement.layer_waits import read_waits
+from stepprof.analyses.placement.relocation import relocation
 from stepprof.profiler.commands.shared import Json, print_json
 from stepprof.profiler.errors import UsageError
 from stepprof.profiler.link_speed import link_speed, number_of_bytes

@@ -9,7 +9,7 @@ import typer
 
 from stepprof.analyses.attribution import Question
 from stepprof.analyses.selection import chosen_steps
-from stepprof.analyses.sidecar import SidecarQuestion
+from stepprof.analyses.sidecar.answer import SidecarQuestion
 from stepprof.profiler.commands.breakdown import quoted
 from stepprof.profiler.commands.report_beside import Files, answered, check
 from stepprof.profiler.commands.shared import Force, Marker, Method, Rules, StepSlice, Trace, absent, attributed, opened

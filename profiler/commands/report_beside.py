@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stepprof.analyses.attribution import Attribution, Question
-from stepprof.analyses.bench_results import read_bench
-from stepprof.analyses.bench_savings import savings
-from stepprof.analyses.comparison import Comparison, Sample, compared, sample_of
-from stepprof.analyses.critical_path import build_graph
-from stepprof.analyses.proposals import read_proposals
-from stepprof.analyses.sidecar import SidecarQuestion
-from stepprof.analyses.track_record import record_of
-from stepprof.analyses.whatif import evaluate
-from stepprof.analyses.whatif_result import WhatIf
-from stepprof.analyses.whatif_scores import Score, read_scores
-from stepprof.analyses.whatif_settings import Figures, settings_of
+from stepprof.analyses.bench.results import read_bench
+from stepprof.analyses.bench.savings import savings
+from stepprof.analyses.compare.comparison import Comparison, Sample, compared, sample_of
+from stepprof.analyses.graph.critical_path import build_graph
+from stepprof.analyses.sidecar.answer import SidecarQuestion
+from stepprof.analyses.whatif.answer import evaluate
+from stepprof.analyses.whatif.proposals import read_proposals
+from stepprof.analyses.whatif.result import WhatIf
+from stepprof.analyses.whatif.scores import Score, read_scores
+from stepprof.analyses.whatif.settings import Figures, settings_of
+from stepprof.analyses.whatif.track_record import record_of
 from stepprof.profiler.commands.launch_files import opened_launch
 from stepprof.profiler.errors import Refused, UsageError
 from stepprof.profiler.report.html.beside import Bench, Beside, Scores, asked

@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 import typer
 
 from stepprof.analyses.attribution import Question
-from stepprof.analyses.draft_lanes import Given
-from stepprof.analyses.draft_log import logged_records
-from stepprof.analyses.forecasts import Draft
-from stepprof.analyses.speculation import Ask, speculate
-from stepprof.analyses.speculation_result import Figure
-from stepprof.analyses.step_records import Records, has_facts, traced_records, traced_step_ms
+from stepprof.analyses.speculation.answer import Ask, speculate
+from stepprof.analyses.speculation.draft_lanes import Given
+from stepprof.analyses.speculation.draft_log import logged_records
+from stepprof.analyses.speculation.forecasts import Draft
+from stepprof.analyses.speculation.result import Figure
+from stepprof.analyses.speculation.step_records import Records, has_facts, traced_records, traced_step_ms
 from stepprof.profiler.commands.shared import Json, Marker, Method, Rules, opened, print_json
 from stepprof.profiler.errors import UsageError
 from stepprof.profiler.report import document, terminal

@@ -12,18 +12,18 @@ import typer
 from rich.text import Text
 
 from stepprof.analyses.attribution import Question
-from stepprof.analyses.critical_path import build_graph
-from stepprof.analyses.proposal_model import Proposal
-from stepprof.analyses.proposals import read_proposals
+from stepprof.analyses.graph.critical_path import build_graph
+from stepprof.analyses.graph.step_graph import StepGraph
 from stepprof.analyses.selection import chosen_steps
-from stepprof.analyses.step_graph import StepGraph
-from stepprof.analyses.suggest import MOST, suggest
-from stepprof.analyses.suggest_toml import suggestions_toml
 from stepprof.analyses.toml_entries import nearest
-from stepprof.analyses.track_record import track_record
-from stepprof.analyses.whatif import Settings, evaluate
-from stepprof.analyses.whatif_scores import DEFAULT
-from stepprof.analyses.whatif_settings import Figures, settings_of
+from stepprof.analyses.whatif.answer import Settings, evaluate
+from stepprof.analyses.whatif.proposal_model import Proposal
+from stepprof.analyses.whatif.proposals import read_proposals
+from stepprof.analyses.whatif.scores import DEFAULT
+from stepprof.analyses.whatif.settings import Figures, settings_of
+from stepprof.analyses.whatif.suggest import MOST, suggest
+from stepprof.analyses.whatif.suggest_toml import suggestions_toml
+from stepprof.analyses.whatif.track_record import track_record
 from stepprof.profiler.commands import whatif_score as record
 from stepprof.profiler.commands.shared import Json, Marker, Method, Rules, StepSlice, attributed, opened, print_json
 from stepprof.profiler.errors import UsageError

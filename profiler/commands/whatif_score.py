@@ -19,11 +19,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from stepprof.analyses.launches import Launch
-from stepprof.analyses.track_record import record_of
-from stepprof.analyses.whatif_result import WhatIf
-from stepprof.analyses.whatif_score import measured, prediction
-from stepprof.analyses.whatif_scores import Score, append, fill, pending_at, read_scores
+from stepprof.analyses.compare.launches import Launch
+from stepprof.analyses.whatif.result import WhatIf
+from stepprof.analyses.whatif.score import measured, prediction
+from stepprof.analyses.whatif.scores import Score, append, fill, pending_at, read_scores
+from stepprof.analyses.whatif.track_record import record_of
 from stepprof.profiler.commands.launch_files import opened_launch
 from stepprof.profiler.commands.shared import print_json
 from stepprof.profiler.errors import InputError, Refused, UsageError

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from stepprof.analyses.yardsticks import yardsticks
+from stepprof.analyses.compare.yardsticks import yardsticks
 from stepprof.profiler.commands.shared import Json, print_json
 from stepprof.profiler.errors import UsageError
 from stepprof.profiler.report import document, terminal

@@ -11,8 +11,8 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from stepprof.analyses.bench_results import BenchFile, machine_of
-from stepprof.analyses.bench_savings import Saving
+from stepprof.analyses.bench.results import BenchFile, machine_of
+from stepprof.analyses.bench.savings import Saving
 from stepprof.profiler.report.terminal import clean
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from stepprof.analyses.comparison import Arm, Comparison, Sample
-from stepprof.analyses.row_deltas import RowDelta
-from stepprof.analyses.settings import Difference
+from stepprof.analyses.compare.comparison import Arm, Comparison, Sample
+from stepprof.analyses.compare.row_deltas import RowDelta
+from stepprof.analyses.compare.settings import Difference
 from stepprof.analyses.statistics import Shift
 
 

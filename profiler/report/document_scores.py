@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from stepprof.analyses.suggest import Suggested, Suggestion
-from stepprof.analyses.track_record import Judged, Record, sentence
 from stepprof.analyses.vocabulary import ROLES
-from stepprof.analyses.whatif_scores import Score
+from stepprof.analyses.whatif.scores import Score
+from stepprof.analyses.whatif.suggest import Suggested, Suggestion
+from stepprof.analyses.whatif.track_record import Judged, Record, sentence
 
 
 def scores_document(path: Path | str, record: Record, waiting: list[Score]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import dataclasses
 import io
 from typing import Any
 
-from stepprof.analyses.sidecar_result import CallRow, Group, LayerWait, Sidecar
+from stepprof.analyses.sidecar.result import CallRow, Group, LayerWait, Sidecar
 from stepprof.profiler.report.document import cell
 
 GROUP = ("rows", "calls", "p50_us", "p95_us", "p99_us", "max_us", "mean_us")

@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from stepprof.analyses.expert_use import ExpertUse
-from stepprof.analyses.placement import Placed, Point
-from stepprof.analyses.relocation import Relocation
+from stepprof.analyses.placement.choice import Placed, Point
+from stepprof.analyses.placement.expert_use import ExpertUse
+from stepprof.analyses.placement.relocation import Relocation
 from stepprof.profiler.link_speed import LinkSpeed
 from stepprof.profiler.report.terminal import paragraph, plain
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from stepprof.analyses.bench_results import BenchFile, BenchResult, Figure, machine_of
-from stepprof.analyses.bench_savings import Saving
-from stepprof.analyses.determinism import Determinism, Line
+from stepprof.analyses.bench.determinism import Determinism, Line
+from stepprof.analyses.bench.results import BenchFile, BenchResult, Figure, machine_of
+from stepprof.analyses.bench.savings import Saving
 from stepprof.profiler.report.terminal import clean, paragraph, plain
 
 WIDTH = 18  # columns of a bar

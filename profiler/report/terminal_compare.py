@@ -7,10 +7,10 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-from stepprof.analyses.comparison import Arm, Comparison
-from stepprof.analyses.op_deltas import OneSided
-from stepprof.analyses.row_deltas import RowDelta
-from stepprof.analyses.settings import Difference
+from stepprof.analyses.compare.comparison import Arm, Comparison
+from stepprof.analyses.compare.op_deltas import OneSided
+from stepprof.analyses.compare.row_deltas import RowDelta
+from stepprof.analyses.compare.settings import Difference
 from stepprof.analyses.short_names import short_name
 from stepprof.profiler.report.terminal import WIDTH, clean, show_warnings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from stepprof.analyses.compared_outputs import ComparedOutputs, Pair
+from stepprof.analyses.compare.compared_outputs import ComparedOutputs, Pair
 from stepprof.profiler.report.terminal import clean, paragraph, show_warnings
 
 SHOWN = 10

@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from stepprof.analyses.track_record import Judged, Record, sentence
-from stepprof.analyses.whatif_scores import Score
+from stepprof.analyses.whatif.scores import Score
+from stepprof.analyses.whatif.track_record import Judged, Record, sentence
 from stepprof.profiler.report.terminal import WIDTH, clean
 
 

@@ -10,9 +10,9 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-from stepprof.analyses.sidecar_fit import Fit
-from stepprof.analyses.sidecar_groups import IDLE, kinds_of_experts
-from stepprof.analyses.sidecar_result import Group, LayerWait, PhaseKinds, Sidecar
+from stepprof.analyses.sidecar.fit import Fit
+from stepprof.analyses.sidecar.groups import IDLE, kinds_of_experts
+from stepprof.analyses.sidecar.result import Group, LayerWait, PhaseKinds, Sidecar
 from stepprof.profiler.report.terminal import WIDTH, clean, show_warnings
 
 KEY, BAR = 24, 10

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stepprof.analyses.inflation import TracingInflation
-from stepprof.analyses.speculation_result import Figure, Forecast, Group, Lane, Speculation
+from stepprof.analyses.speculation.result import Figure, Forecast, Group, Lane, Speculation
 from stepprof.profiler.report.terminal import clean, paragraph, show_inflation, show_warnings
 
 

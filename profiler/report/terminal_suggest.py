@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stepprof.analyses.short_names import short_name
-from stepprof.analyses.suggest import Suggested, Suggestion
+from stepprof.analyses.whatif.suggest import Suggested, Suggestion
 from stepprof.profiler.report.terminal import clean, paragraph
 
 

@@ -7,8 +7,8 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-from stepprof.analyses.speculation_result import Figure
-from stepprof.analyses.whatif_result import Answer, Effect, WhatIf
+from stepprof.analyses.speculation.result import Figure
+from stepprof.analyses.whatif.result import Answer, Effect, WhatIf
 from stepprof.profiler.report.terminal import WIDTH, clean, show_warnings
 
 COLOURS = {"met": "green", "not met": "red", "open": "yellow"}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from stepprof.analyses.yardsticks import Ratio, Spread, Yardstick, Yardsticks
+from stepprof.analyses.compare.yardsticks import Ratio, Spread, Yardstick, Yardsticks
 from stepprof.profiler.report.terminal import clean, paragraph
 
 HEADS = ("source", "test", "class", "mode", "at once", "figure", "kind", "measured by", "origin")

@@ -2,7 +2,7 @@
 
 Each row of a call sums a number of cold experts drawn anew, from one to all that it may choose. Calls are grouped by
 their rows and by the most experts that one of their rows sums: where only calls that sum two or more ever differ, the
-sum's order is what differs (analyses/determinism.py says so).
+sum's order is what differs (analyses/bench/determinism.py says so).
 """
 
 from __future__ import annotations

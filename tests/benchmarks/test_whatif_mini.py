@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from stepprof.analyses.critical_path import build_graph
-from stepprof.analyses.proposals import read_proposals
-from stepprof.analyses.step_graph import StepGraph
-from stepprof.analyses.whatif import Settings, edited
-from stepprof.analyses.whatif_scores import read_scores
-from stepprof.analyses.whatif_settings import Figures, settings_of
+from stepprof.analyses.graph.critical_path import build_graph
+from stepprof.analyses.graph.step_graph import StepGraph
+from stepprof.analyses.whatif.answer import Settings, edited
+from stepprof.analyses.whatif.proposals import read_proposals
+from stepprof.analyses.whatif.scores import read_scores
+from stepprof.analyses.whatif.settings import Figures, settings_of
 from stepprof.profiler.errors import Refused
 from stepprof.runtime.config import preset
 from tests.real_runs import attributed, run_of

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from stepprof.analyses.bench_results import read_bench
-from stepprof.analyses.bench_savings import savings
+from stepprof.analyses.bench.results import read_bench
+from stepprof.analyses.bench.savings import savings
 from stepprof.profiler.commands.bench import run_bench
 from stepprof.profiler.errors import CheckFailed, InputError, UsageError
 from stepprof.profiler.report.bench_chart import bench_figure

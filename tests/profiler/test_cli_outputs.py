@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from stepprof.profiler.cli import app
 from stepprof.profiler.commands.outputs import spelled
 from stepprof.profiler.errors import CheckFailed, Refused, UsageError
-from tests.analyses.test_compared_outputs import posts, spread, write
+from tests.analyses.compare.test_compared_outputs import posts, spread, write
 
 
 def test_controls_may_stand_in_a_row():

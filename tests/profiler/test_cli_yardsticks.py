@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from stepprof.profiler.cli import app
 from stepprof.profiler.errors import UsageError
-from tests.analyses.test_yardsticks import POSTS, THEIRS, figure
+from tests.analyses.compare.test_yardsticks import POSTS, THEIRS, figure
 
 
 @pytest.fixture

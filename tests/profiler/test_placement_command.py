@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from stepprof.analyses.layer_waits import read_waits
+from stepprof.analyses.placement.layer_waits import read_waits
 from stepprof.profiler.audit_fact import Fact
 from stepprof.profiler.cli import app
 from stepprof.profiler.errors import InputError, StepprofError, UsageError

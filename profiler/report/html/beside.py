@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from stepprof.analyses.attribution import Attribution
-from stepprof.analyses.bench_results import BenchFile
-from stepprof.analyses.bench_savings import Saving
-from stepprof.analyses.comparison import Comparison
-from stepprof.analyses.draft_lanes import Given
-from stepprof.analyses.sidecar import SidecarQuestion, sidecar
-from stepprof.analyses.sidecar_result import Sidecar
-from stepprof.analyses.speculation import Ask, speculate
-from stepprof.analyses.speculation_result import Speculation
-from stepprof.analyses.step_records import traced_records
-from stepprof.analyses.track_record import Record
-from stepprof.analyses.whatif_result import WhatIf
-from stepprof.analyses.whatif_scores import Score
+from stepprof.analyses.bench.results import BenchFile
+from stepprof.analyses.bench.savings import Saving
+from stepprof.analyses.compare.comparison import Comparison
+from stepprof.analyses.sidecar.answer import SidecarQuestion, sidecar
+from stepprof.analyses.sidecar.result import Sidecar
+from stepprof.analyses.speculation.answer import Ask, speculate
+from stepprof.analyses.speculation.draft_lanes import Given
+from stepprof.analyses.speculation.result import Speculation
+from stepprof.analyses.speculation.step_records import traced_records
+from stepprof.analyses.whatif.result import WhatIf
+from stepprof.analyses.whatif.scores import Score
+from stepprof.analyses.whatif.track_record import Record
 from stepprof.profiler.errors import Refused
 from stepprof.profiler.store import Store
 

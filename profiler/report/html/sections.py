@@ -11,10 +11,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from stepprof.analyses.bench_results import machine_of
-from stepprof.analyses.comparison import Comparison
+from stepprof.analyses.bench.results import machine_of
+from stepprof.analyses.compare.comparison import Comparison
 from stepprof.analyses.short_names import short_name
-from stepprof.analyses.sidecar_result import Sidecar
+from stepprof.analyses.sidecar.result import Sidecar
 from stepprof.profiler.report.colours import kind_colours, phase_colours
 from stepprof.profiler.report.document import plain_document
 from stepprof.profiler.report.document_compare import comparison_document

@@ -41,8 +41,10 @@ function rateTable(found) {
 function advice(found) {
   const top = found.rows[0];
   if (!top) return el("p", {}, "No op lies on the path.");
-  const text = `${top.key} is the largest part: ${ms(top.exposed_ns)} ms of the step (${percent(top.share)}) can only be saved there; another ${ms(top.hidden_ns)} ms of its work is hidden behind other ops, and removing that alone would save nothing.`;
-  return el("p", {}, text);
+  const text = `${top.key} is the largest role: ${ms(top.exposed_ns)} ms of the step (${percent(top.share)}) can only be saved there; another ${ms(top.hidden_ns)} ms of its work is hidden behind other ops, and removing that alone would save nothing.`;
+  const gap = found.gaps[0];
+  const gaps = gap && gap.exposed_ns > top.exposed_ns ? ` The largest gap is larger still: ${ms(gap.exposed_ns)} ms (${percent(gap.share)}) ${gap.class}, in which no op of the path runs.` : "";
+  return el("p", {}, text + gaps);
 }
 
 function warnings(found) {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stepprof.analyses.compared_outputs import compared_outputs
+from stepprof.analyses.compare.compared_outputs import compared_outputs
 from stepprof.profiler.errors import InputError, Refused
 from stepprof.profiler.report.document import plain_document
 from tests.analyses.gates.gates import Gate, document

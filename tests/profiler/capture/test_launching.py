@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from stepprof.analyses.launches import launch_of_store
+from stepprof.analyses.compare.launches import launch_of_store
 from stepprof.profiler.capture.launching import Capturing, last_words, launch
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.store import open_run

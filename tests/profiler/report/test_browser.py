@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from stepprof.analyses.attribution import Attribution, attribute
-from stepprof.analyses.bench_results import BenchFile, BenchResult, Figure
-from stepprof.analyses.bench_savings import savings
+from stepprof.analyses.bench.results import BenchFile, BenchResult, Figure
+from stepprof.analyses.bench.savings import savings
 from stepprof.profiler.report.html import data as data_module
 from stepprof.profiler.report.html.beside import Bench, Beside, asked
 from stepprof.profiler.report.html.data import report_data

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from stepprof.analyses.attribution import Question, attribute
-from stepprof.analyses.comparison import compared, sample_of
-from stepprof.analyses.draft_lanes import Given
-from stepprof.analyses.launches import launch_of_store
-from stepprof.analyses.sidecar import sidecar
-from stepprof.analyses.speculation import Ask, speculate
-from stepprof.analyses.step_records import traced_records
+from stepprof.analyses.compare.comparison import compared, sample_of
+from stepprof.analyses.compare.launches import launch_of_store
+from stepprof.analyses.sidecar.answer import sidecar
+from stepprof.analyses.speculation.answer import Ask, speculate
+from stepprof.analyses.speculation.draft_lanes import Given
+from stepprof.analyses.speculation.step_records import traced_records
 from stepprof.profiler.report.colours import phase_colours, role_colours
 from stepprof.profiler.report.document import plain_document
 from stepprof.profiler.report.document_compare import comparison_document

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from stepprof.analyses.track_record import record_of
-from stepprof.analyses.whatif_scores import Score
+from stepprof.analyses.whatif.scores import Score
+from stepprof.analyses.whatif.track_record import record_of
 from stepprof.profiler.report.terminal_scores import faults, show_scores
-from tests.analyses.test_whatif_scores import measured, score
+from tests.analyses.whatif.test_scores import measured, score
 
 
 def said(entry: Score) -> list[str]:

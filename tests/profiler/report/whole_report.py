@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from stepprof.analyses.attribution import Question
-from stepprof.analyses.sidecar import SidecarQuestion
-from stepprof.analyses.sidecar_floor import Quoted
+from stepprof.analyses.sidecar.answer import SidecarQuestion
+from stepprof.analyses.sidecar.floor import Quoted
 from stepprof.profiler.commands.report_beside import Files, answered
 from stepprof.profiler.report.html.beside import Beside
 from tests.real_runs import attributed, run_of

@@ -1,0 +1,1 @@
+"""Which cold experts to move to the main card, and what moving them costs."""

@@ -1,0 +1,1 @@
+"""The sidecar, call by call: what each call is made of, what the step waits for, where there is headroom."""

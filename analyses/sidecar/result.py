@@ -1,0 +1,124 @@
+"""The answer of `stepprof breakdown --sidecar` as plain data: what tests build, the CLI prints and reports draw.
+
+Times are µs, means over calls unless a name says otherwise; None where the trace does not say. All are
+measured, but floors and headroom, which are modelled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stepprof.analyses.sidecar.fit import Fits
+
+
+@dataclass(frozen=True)
+class PhaseKinds:
+    """One phase of a call, and what its ops do; mean µs a call."""
+
+    phase: str
+    mean_us: float
+    kinds: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Calls of one number of rows, or all of them."""
+
+    rows: int | None
+    calls: int
+    p50_us: float
+    p95_us: float
+    p99_us: float
+    max_us: float
+    mean_us: float
+    phases_mean_us: dict[str, float]
+    kinds_mean_us: dict[str, float]
+    floor_us: float | None
+    join_wait_us: float
+    away_us: float | None
+
+
+@dataclass(frozen=True)
+class LayerWait:
+    """Waits of one layer; main ready and sidecar count from where the call left the main card's work."""
+
+    layer: int | None
+    rows: float | None
+    calls: int
+    main_ready_us: float
+    sidecar_us: float
+    join_wait_us: float
+    below_bound: int  # calls whose wait is shorter than the clocks can tell
+
+
+@dataclass(frozen=True)
+class StepWait:
+    """Waits of one step, integer ns."""
+
+    step: int
+    calls: int
+    join_wait_ns: int
+    away_ns: int
+
+
+@dataclass(frozen=True)
+class ClassWait:
+    """Calls of one class of prompts, or of one run given by --class; per step."""
+
+    name: str
+    steps: int
+    calls: float
+    mean_rows: float | None
+    skipped_share: float | None
+    p50_us: float | None
+    join_wait_us: float
+    away_us: float
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """One call, for the table of calls."""
+
+    step: int
+    layer: int | None
+    card: int | None
+    rows: int | None
+    experts: int | None
+    class_: str | None
+    start_ns: int
+    call_ns: int
+    main_ready_ns: int | None
+    sidecar_ns: int | None
+    join_wait_ns: int
+    below_bound: bool
+    away_ns: int | None
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """The answer (DESIGN, CLI contract), and what a person is told beside it."""
+
+    steps: int
+    calls: int
+    empty_calls: int
+    skipped_share: float | None
+    all: Group
+    per_rows: list[Group]
+    phases: list[PhaseKinds]
+    join_wait_us_per_step: float
+    away_us_per_step: float
+    by_layer: list[LayerWait]
+    by_step: list[StepWait]
+    classes: list[ClassWait]
+    fits: Fits
+    headroom_us: float | None
+    headroom_said: str
+    floor_said: str
+    clock_offset_bound_ns: int | None
+    below_bound: int
+    waits_said: list[str]
+    source: str
+    rows_from: str | None
+    table: list[CallRow]
+    warnings: list[dict[str, Any]]

@@ -1,0 +1,201 @@
+"""What steps wait for at the sidecar: by layer, step and class, and each call on its own.
+
+waits = Waits(scene, calls, joins, steps, bound)
+by_step(waits)[0].join_wait_ns
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stepprof.analyses.ops import UNKNOWN, Bools, Ints
+from stepprof.analyses.sidecar.calls import Calls
+from stepprof.analyses.sidecar.facts import call_facts, step_numbers
+from stepprof.analyses.sidecar.joins import Joins
+from stepprof.analyses.sidecar.members import Scene
+from stepprof.analyses.sidecar.result import CallRow, ClassWait, LayerWait, Sidecar, StepWait
+from stepprof.profiler.store import Store
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Calls with their joins, and the bound on the clocks' offset, ns."""
+
+    scene: Scene
+    calls: Calls
+    joins: Joins
+    steps: list[int]
+    bound: int | None
+
+    @cached_property
+    def away(self) -> Ints:
+        """From the first op of each call until the main card goes on, ns; 0 where it never does."""
+        return np.where(self.joins.op != UNKNOWN, self.joins.resumes - self.calls.start, 0)
+
+    @cached_property
+    def counted(self) -> Ints:
+        """The wait of each call as it counts for its step: of calls with one join only the longest does, ns."""
+        joins = self.joins
+        order = np.lexsort((joins.wait, joins.op))
+        last = np.append(joins.op[order][1:] != joins.op[order][:-1], True)[: len(order)]
+        counted = np.zeros_like(joins.wait)
+        counted[order[last]] = joins.wait[order[last]]
+        return np.where(joins.op == UNKNOWN, joins.wait, counted)
+
+    @cached_property
+    def below(self) -> Bools:
+        """Waits that clocks which are `bound` apart could make up."""
+        return (self.joins.wait > 0) & (self.joins.wait < (self.bound or 0))
+
+
+def by_layer(waits: Waits) -> list[LayerWait]:
+    """Layers by number; calls that name none come last, together."""
+    layer = waits.calls.layer
+    numbers = np.unique(layer)
+    order = [*numbers[numbers != UNKNOWN].tolist(), *([UNKNOWN] if (layer == UNKNOWN).any() else [])]
+    return [_layer(waits, number, np.flatnonzero(layer == number)) for number in order]
+
+
+def _layer(waits: Waits, number: int, at: Ints) -> LayerWait:
+    joins, rows = waits.joins, waits.calls.rows[at]
+    known = at[joins.op[at] != UNKNOWN]
+    return LayerWait(
+        layer=None if number == UNKNOWN else number,
+        rows=None if (rows == UNKNOWN).any() else _plain(float(rows.mean())),
+        calls=len(at),
+        main_ready_us=_mean_us((joins.main_ready - joins.fork)[known]),
+        sidecar_us=_mean_us((joins.side_done - joins.fork)[known]),
+        join_wait_us=_mean_us(joins.wait[at]),
+        below_bound=int(waits.below[at].sum()),
+    )
+
+
+def _plain(value: float) -> float:
+    """A whole number as int, which JSON prints without a point."""
+    return int(value) if value == int(value) else value
+
+
+def _mean_us(ns: Ints) -> float:
+    return float(ns.mean()) / 1e3 if len(ns) else 0.0
+
+
+def by_step(waits: Waits) -> list[StepWait]:
+    """Every chosen step, those without calls too."""
+    count = len(waits.scene.found.steps)
+    calls = np.bincount(waits.calls.step, minlength=count)
+    wait, away = (np.zeros(count, dtype=np.int64) for _ in range(2))
+    np.add.at(wait, waits.calls.step, waits.counted)
+    np.add.at(away, waits.calls.step, waits.away)
+    return [StepWait(i, int(calls[i]), int(wait[i]), int(away[i])) for i in waits.steps]
+
+
+def step_classes(store: Store, waits: Waits) -> list[str | None]:
+    """The class of each step of the trace by its facts."""
+    told = dict(store.rows("SELECT step, max(class) FROM step_fact WHERE class IS NOT NULL GROUP BY step"))
+    return [told.get(number) for number in step_numbers(waits.scene.found.steps)]
+
+
+def by_class(store: Store, waits: Waits, length: Ints) -> list[ClassWait]:
+    """Classes of prompts by name, where the facts name any."""
+    class_of = step_classes(store, waits)
+    names = sorted({name for i in waits.steps if (name := class_of[i]) is not None})
+    found: list[ClassWait] = []
+    for name in names:
+        steps = [i for i in waits.steps if class_of[i] == name]
+        at = np.flatnonzero(np.isin(waits.calls.step, steps))
+        facts = call_facts(store, waits.scene.found.steps, steps)
+        skipped = int(facts.skipped.sum()) / max(len(facts.step), 1) if len(facts.step) else None
+        rows = waits.calls.rows[at]
+        found.append(
+            ClassWait(
+                name=name,
+                steps=len(steps),
+                calls=len(at) / len(steps),
+                mean_rows=float(rows.mean()) if len(rows) and (rows != UNKNOWN).all() else None,
+                skipped_share=skipped,
+                p50_us=float(np.median(length[at])) / 1e3 if len(at) else None,
+                join_wait_us=float(waits.counted[at].sum()) / 1e3 / len(steps),
+                away_us=float(waits.away[at].sum()) / 1e3 / len(steps),
+            )
+        )
+    return found
+
+
+def class_of_run(name: str, answer: Sidecar) -> ClassWait:
+    """A whole run as a class."""
+    rows = [call.rows for call in answer.table]
+    known = [r for r in rows if r is not None]
+    return ClassWait(
+        name=name,
+        steps=answer.steps,
+        calls=answer.calls / answer.steps,
+        mean_rows=sum(known) / len(known) if known and len(known) == len(rows) else None,
+        skipped_share=answer.skipped_share,
+        p50_us=answer.all.p50_us,
+        join_wait_us=answer.join_wait_us_per_step,
+        away_us=answer.away_us_per_step,
+    )
+
+
+def where_main_waits(waits: Waits) -> list[str]:
+    """Sentences on waits that lie elsewhere than the ranges say, and on those that the clocks could make up."""
+    joins = waits.joins
+    waiting = (joins.op != UNKNOWN) & (joins.wait > 0)
+    elsewhere = waiting & ~joins.at_mark & (joins.marked != UNKNOWN)
+    said: list[str] = []
+    if elsewhere.sum() * 2 > waiting.sum():
+        where, marked = _range_of(waits, joins.op[elsewhere]), _range_of(waits, joins.marked[elsewhere])
+        there = float(joins.marked_wait[elsewhere].sum()) / 1e6 / len(waits.steps)
+        said.append(
+            f"The main card really waits at the first op of `{where}` ({int(elsewhere.sum())} of {int(waiting.sum())} "
+            f"joins); at the range `{marked}`, which claims to wait or add, it waits {there:.3f} ms a step."
+        )
+    if waits.below.any():
+        said.append(
+            f"{int(waits.below.sum())} of {int(waiting.sum())} waits are shorter than the clocks of the cards can "
+            f"tell ({waits.bound:,} ns)."
+        )
+    return said
+
+
+def _range_of(waits: Waits, op: Ints) -> str:
+    """The most frequent innermost range of these ops, its layer number left out."""
+    labels = waits.scene.found.labels
+    paths = Counter(labels.of_op[op].tolist())
+    words: Counter[str] = Counter()
+    for label, count in paths.items():
+        words[labels.paths[label][-1].split("/")[-1] if label != UNKNOWN else "(no range)"] += count
+    return words.most_common(1)[0][0]
+
+
+def call_rows(store: Store, waits: Waits, length: Ints) -> list[CallRow]:
+    """Every call, for a table."""
+    calls, joins, class_of = waits.calls, waits.joins, step_classes(store, waits)
+    joined = joins.op != UNKNOWN
+
+    def known(column: Ints) -> list[int | None]:
+        return [None if value == UNKNOWN else value for value in column.tolist()]
+
+    def timed(column: Ints) -> list[int | None]:
+        return [value if there else None for value, there in zip(column.tolist(), joined.tolist(), strict=True)]
+
+    columns = (
+        calls.step.tolist(),
+        known(calls.layer),
+        known(calls.side),
+        known(calls.rows),
+        known(calls.experts),
+        [class_of[i] for i in calls.step.tolist()],
+        calls.start.tolist(),
+        length.tolist(),
+        timed(joins.main_ready - joins.fork),
+        timed(joins.side_done - joins.fork),
+        joins.wait.tolist(),
+        waits.below.tolist(),
+        timed(waits.away),
+    )
+    return [CallRow(*row) for row in zip(*columns, strict=True)]

@@ -1,0 +1,1 @@
+"""What speculative decode gives, and what another k or another step would."""

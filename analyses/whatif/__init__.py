@@ -1,0 +1,1 @@
+"""What proposed changes would really buy: proposals, their edits of the graph, the answer, and its track record."""

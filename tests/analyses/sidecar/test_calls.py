@@ -1,0 +1,269 @@
+"""Which ops make up the calls of a sidecar, and what is known of each."""
+
+import pytest
+
+from stepprof.analyses.ops import UNKNOWN
+from stepprof.profiler.errors import Refused
+from tests.analyses.sidecar.sidecar_program import FIRST, Program, phases
+from tests.trace_builder import TraceBuilder
+
+
+def norms(p: Program) -> None:
+    """More of the main card's own ops: it is the card that has most."""
+    for at in range(60, 90, 5):
+        p.op("norm", at, at + 3)
+
+
+def test_marked_calls_by_step_and_layer():
+    p = Program()
+    for n in range(2):
+        p.step(n, 200).call(1, rows=2, fork=10, hot=20)
+        p.call(3, rows=4, fork=10, hot=20, at=60)
+    calls, _, _ = p.calls()
+    assert calls.step.tolist() == [0, 0, 1, 1]
+    assert calls.layer.tolist() == [1, 3, 1, 3]
+    assert calls.rows.tolist() == [2, 4, 2, 4]
+    assert (calls.start - FIRST).tolist() == [12, 72, 10_012, 10_072]
+    assert (calls.done - calls.start).tolist() == [20] * 4
+    assert (calls.source, calls.rows_from, calls.skipped, calls.warnings) == ("marks", "marks", None, [])
+
+
+def test_only_chosen_steps_have_calls():
+    p = Program()
+    for n in range(3):
+        p.step(n, 200).call(1, rows=2, fork=10, hot=20)
+    assert p.calls(chosen=[1])[0].step.tolist() == [1]
+
+
+def test_overlapping_calls_stay_apart():
+    """Layer 2's call begins while layer 1's still runs on another stream of the card."""
+    p = Program().step(0, 100)
+    a = p.op("router", 0, 10)
+    for layer, start in ((1, 12), (2, 16)):
+        c = p.copy_in(start, start + 2, f"sidecar/{layer}/copy_in", after=[a])
+        d = p.op("w_gemm", start + 4, start + 20, f"sidecar/{layer}/up", device=1, stream=20 + layer, after=[c])
+        p.copy_out(start + 22, start + 24, f"sidecar/{layer}/copy_out", after=[d])
+    calls, _, _ = p.calls()
+    assert (calls.layer.tolist(), (calls.start - FIRST).tolist(), (calls.done - FIRST).tolist()) == (
+        [1, 2], [12, 16], [36, 40],
+    )  # fmt: skip
+
+
+def test_a_layer_is_called_twice_where_a_part_opens_again_after_one_that_closes():
+    p = Program().step(0, 200)
+    p.call(1, rows=1, fork=10, hot=20)
+    p.call(1, rows=1, fork=10, hot=20, at=60)
+    calls, _, _ = p.calls()
+    assert (calls.layer.tolist(), (calls.start - FIRST).tolist()) == ([1, 1], [12, 72])
+
+
+def test_calls_without_a_layer_are_told_apart_by_their_parts():
+    p = Program().step(0, 200)
+    for at in (0, 50):
+        a = p.op("router", at, at + 10)
+        c = p.copy_in(at + 12, at + 14, "sidecar.copy_in", after=[a])
+        d = p.op("w_gemm", at + 16, at + 20, "sidecar.gemm", device=1, after=[c])
+        p.copy_out(at + 22, at + 24, "sidecar.copy_out", after=[d])
+    calls, _, _ = p.calls()
+    assert (calls.layer.tolist(), (calls.start - FIRST).tolist()) == ([UNKNOWN] * 2, [12, 62])
+
+
+def test_a_call_over_the_edge_of_its_step_is_whole_and_counted():
+    p = Program()
+    p.step(0, 30).call(1, rows=2, fork=10, hot=20, work=60)  # done at 80, after the mark of the step
+    p.step(1, 200, at=FIRST + 50).op("norm", 0, 10)
+    calls, _, _ = p.calls()
+    assert (calls.done - calls.start).tolist() == [68]
+    assert [w["text"] for w in calls.warnings if w["code"] == "call_over_edge"] == [
+        "1 calls reach over the edge of their step's window; they are counted whole."
+    ]
+
+
+def test_kernels_of_the_main_card_inside_a_range_around_the_call_are_its_own():
+    p = Program().step(0, 100)
+    a = p.op("router", 0, 10)
+    b = p.op("hot_gemm", 11, 24, "sidecar/1 rows=2", after=[a])
+    c = p.copy_in(12, 14, "sidecar/1 rows=2", after=[a])
+    d = p.op("w_gemm", 16, 28, "sidecar/1 rows=2", device=1, after=[c])
+    e = p.copy_out(29, 32, "sidecar/1 rows=2", after=[d])
+    p.op("add", 35, 37, "sidecar/1 rows=2", after=[b, e])
+    _, joins, pieces = p.calls()
+    assert joins.wait.tolist() == [32 - 24]
+    assert phases(pieces) == {
+        "copy_in": 2, "gap:copy_in→gemm": 2, "gemm": 12, "gap:gemm→copy_out": 1, "copy_out": 3, "wake_up": 3,
+    }  # fmt: skip
+
+
+def test_two_sidecars_serve_one_layer():
+    p = Program().step(0, 100)
+    a = p.op("router", 0, 10)
+    for card, start in ((1, 12), (2, 14)):
+        c = p.copy_in(start, start + 2, "sidecar/1/copy_in", card=card, after=[a])
+        d = p.op("w_gemm", start + 4, start + 20, "sidecar/1/up", device=card, after=[c])
+        p.copy_out(start + 22, start + 24, "sidecar/1/copy_out", card=card, after=[d])
+    calls, _, _ = p.calls()
+    assert (calls.side.tolist(), (calls.start - FIRST).tolist(), (calls.done - FIRST).tolist()) == (
+        [1, 2], [12, 14], [36, 38],
+    )  # fmt: skip
+
+
+def test_skipped_and_empty_calls():
+    """Layer 1 is served, layer 2 was called without rows, layer 3 only posted and skipped, layer 4 not touched."""
+    p = Program().step(7, 300)
+    p.call(1, rows=9, fork=10, hot=20)
+    p.call(2, rows=9, fork=10, hot=20, at=60)
+    p.op("publish_copy_kernel", 120, 122, "sidecar/3/publish")
+    p.trace.call_fact(7, 1, rows=2, experts=3, skipped=False).call_fact(7, 2, rows=0, experts=0, skipped=False)
+    p.trace.call_fact(7, 3, rows=0, experts=0, skipped=True).call_fact(7, 4, rows=0, experts=0, skipped=True)
+    p.trace.call_fact(8, 1, rows=5, experts=5, skipped=True)  # of a step that is not in the trace
+    answer = p.sidecar()
+    assert (answer.calls, answer.empty_calls, answer.skipped_share, answer.rows_from) == (2, 1, 0.5, "facts")
+    assert [(call.layer, call.rows, call.experts) for call in answer.table] == [(1, 2, 3), (2, 0, 0)]
+
+
+def test_a_call_that_ran_was_not_skipped_whatever_the_facts_say():
+    p = Program().step(0, 200)
+    p.call(1, rows=2, fork=10, hot=20)
+    p.trace.call_fact(0, 1, rows=0, skipped=True)
+    answer = p.sidecar()
+    assert (answer.calls, answer.skipped_share) == (1, 0.0)
+    assert "skipped_but_ran" in [w["code"] for w in answer.warnings]
+
+
+def test_an_unmarked_op_inside_a_call_belongs_to_it_and_others_are_counted():
+    p = Program().step(0, 100)
+    a = p.op("router", 0, 10)
+    c = p.copy_in(12, 14, "sidecar/1/copy_in", after=[a])
+    d = p.op("w_gemm", 16, 20, "sidecar/1/up", device=1, after=[c])
+    x = p.op("direct_copy_kernel_cuda", 21, 25, device=1, after=[d])
+    p.copy_out(26, 28, "sidecar/1/copy_out", after=[x])
+    p.op("stray", 50, 60, device=1)
+    norms(p)
+    calls, _, pieces = p.calls()
+    assert phases(pieces) == {
+        "copy_in": 2, "gap:copy_in→up_gate": 2, "up_gate": 4, "gap:up_gate→copy": 1, "copy": 4,
+        "gap:copy→copy_out": 1, "copy_out": 2,
+    }  # fmt: skip
+    assert ("outside_calls", 1) in [(w["code"], w["count"]) for w in calls.warnings]
+
+
+def unmarked(edges: bool) -> Program:
+    p = Program(edges).step(0, 200)
+    for at in (0, 60):
+        a = p.op("router", at, at + 10)
+        b = p.op("hot_gemm", at + 10, at + 20, after=[a])
+        c = p.copy_in(at + 12, at + 14, after=[a])
+        d = p.op("w_gemm", at + 16, at + 28, device=1, after=[c])
+        e = p.copy_out(at + 29, at + 32, after=[d])
+        p.op("add", at + 35, at + 37, after=[b, e])
+    return p
+
+
+@pytest.mark.parametrize("edges", [True, False], ids=["edges", "order"])
+def test_calls_without_marks_by_what_goes_to_and_fro(edges):
+    calls, joins, pieces = unmarked(edges).calls()
+    assert (calls.source, calls.rows_from) == ("traffic", None)
+    assert ((calls.start - FIRST).tolist(), (calls.done - FIRST).tolist()) == ([12, 72], [32, 92])
+    assert joins.wait.tolist() == [12, 12]
+    assert phases(pieces, 1) == {
+        "copy_in": 2, "gap:copy_in→gemm": 2, "gemm": 12, "gap:gemm→copy_out": 1, "copy_out": 3, "wake_up": 3,
+    }  # fmt: skip
+    assert [w["code"] for w in calls.warnings] == ["rows_unknown"]
+
+
+def test_overlapping_calls_without_marks_follow_their_edges():
+    p = Program().step(0, 100)
+    a = p.op("router", 0, 10)
+    for start in (12, 16):
+        c = p.copy_in(start, start + 2, after=[a])
+        d = p.op("w_gemm", start + 4, start + 20, device=1, stream=start, after=[c])
+        p.copy_out(start + 22, start + 24, after=[d])
+    norms(p)
+    calls, _, _ = p.calls()
+    assert ((calls.start - FIRST).tolist(), (calls.done - FIRST).tolist()) == ([12, 16], [36, 40])
+
+
+def test_a_worker_that_marks_no_steps_serves_the_step_in_whose_time_it_runs():
+    """The main process publishes, spins and copies back; another process wakes and computes."""
+    t = TraceBuilder()
+    for n in range(2):
+        at = 1_000 * n
+        t.range(f"step/{n}", at, at + 500)
+        for k, (name, start, end, path) in enumerate(
+            [
+                ("router", 50, 60, "layer/4/router"),
+                ("publish_copy_kernel", 62, 64, "sidecar/4/publish"),
+                ("wait_flag_kernel", 65, 100, "sidecar/4/wait"),
+                ("back_copy_kernel", 101, 104, "sidecar/4/copy_out"),
+                ("add", 105, 110, "layer/4/accumulate"),
+            ]
+        ):
+            t.range(path, at + 4 * k + 1, at + 4 * k + 4)
+            t.kernel(name, at + start, at + end, call=(at + 4 * k + 2, at + 4 * k + 3))
+        t.range("sidecar/4 rows=3", at + 70, at + 80, process=1, thread=9)
+        t.range("sidecar/4/up", at + 71, at + 79, process=1, thread=9)
+        t.kernel("w_gemm", at + 80, at + 98, call=(at + 72, at + 73), process=1, thread=9, device=1)
+    from stepprof.analyses.attribution import attribute
+    from stepprof.analyses.sidecar.answer import sidecar
+
+    store = t.store()
+    answer = sidecar(store, attribute(store))
+    assert (answer.calls, answer.rows_from) == (2, "marks")
+    assert [(c.step, c.layer, c.card, c.rows, c.call_ns) for c in answer.table] == [(0, 4, 1, 3, 43), (1, 4, 1, 3, 43)]
+    assert answer.per_rows[0].phases_mean_us == pytest.approx(
+        {"publish": 0.002, "wake": 0.016, "up_gate": 0.018, "gap:up_gate→copy_out": 0.003, "copy_out": 0.003,
+         "wake_up": 0.001}
+    )  # fmt: skip
+    # between 64 and 65 nobody spins yet, between 100 and 101 nobody does any more; 104 to 105 is the wake-up
+    assert answer.per_rows[0].kinds_mean_us["wait"] == pytest.approx(0.017)
+    assert answer.per_rows[0].kinds_mean_us["gap"] == pytest.approx(0.003)
+
+
+def test_one_card_is_refused():
+    p = Program().step(0, 100)
+    p.op("a", 0, 10, "sidecar/1/up")
+    with pytest.raises(Refused, match=r"built\.duckdb: all ops ran on one card, so no sidecar can be seen"):
+        p.sidecar()
+
+
+def test_a_resident_kernel_without_its_stamps_is_refused_with_the_way_to_them():
+    p = Program()
+    p.trace.kernel("resident_sidecar_kernel", 10, FIRST + 500, device=1)
+    p.step(0, 100).op("a", 0, 10)
+    with pytest.raises(Refused, match=r"a resident kernel whose calls are not on record .* --resident FILE"):
+        p.sidecar()
+
+
+def test_steps_without_ops_on_another_card_are_refused():
+    p = Program()
+    p.trace.kernel("elsewhere", 10, 20, device=1)
+    p.step(0, 100).op("a", 0, 10)
+    with pytest.raises(Refused, match="no op of the steps ran on another card"):
+        p.sidecar()
+
+
+def test_a_second_card_without_marks_or_copies_is_no_sidecar():
+    p = Program().step(0, 100)
+    for at in (0, 20, 40):
+        p.op("a", at, at + 10)
+    p.op("b", 0, 10, device=1)
+    with pytest.raises(Refused, match=r"no range marks them as calls .* --rules"):
+        p.sidecar()
+
+
+def test_a_users_rules_say_which_ranges_are_parts_of_a_call(tmp_path):
+    rules = tmp_path / "mine.toml"
+    rules.write_text(
+        "[[range]]\nid = 'mine.call'\npattern = '^cold L(?P<layer>\\d+) n=(?P<rows>\\d+)'\ncall = true\n"
+        "[[range]]\nid = 'mine.part'\npattern = '^cold:(?P<part>\\w+)$'\n"
+    )
+    from stepprof.analyses.attribution import Question, attribute
+    from stepprof.analyses.sidecar.answer import SidecarQuestion, sidecar
+
+    p = Program().step(0, 100)
+    a = p.op("router", 0, 10)
+    c = p.copy_in(12, 14, "cold L5 n=3", "cold:copy_in", after=[a])
+    p.op("w_gemm", 16, 28, "cold L5 n=3", "cold:gemm", device=1, after=[c])
+    store = p.trace.store()
+    answer = sidecar(store, attribute(store, Question(rules=rules)), None, SidecarQuestion(rules))
+    assert [(call.layer, call.rows, call.call_ns) for call in answer.table] == [(5, 3, 16)]

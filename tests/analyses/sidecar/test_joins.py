@@ -1,0 +1,142 @@
+"""Where the main card waits for a call, and for how long."""
+
+import numpy as np
+import pytest
+
+from stepprof.analyses.ops import UNKNOWN
+from tests.analyses.sidecar.sidecar_program import FIRST, Program
+
+
+def one_call(edges: bool, hot: int) -> Program:
+    """The call leaves main's work at 10 and is done at 32; main's own op ends at `hot`."""
+    p = Program(edges).step(0, 200)
+    p.call(1, rows=1, fork=10, hot=hot)
+    return p
+
+
+@pytest.mark.parametrize("edges", [True, False], ids=["edges", "order"])
+@pytest.mark.parametrize(("hot", "wait"), [(20, 12), (31, 1), (32, 0), (60, 0)])
+def test_the_join_wait_is_the_sidecars_end_minus_the_main_cards(edges, hot, wait):
+    _, joins, _ = one_call(edges, hot).calls()
+    assert joins.wait.tolist() == [wait]
+    assert (joins.main_ready - joins.fork).tolist() == [hot - 10]
+    assert (joins.side_done - joins.fork).tolist() == [22]
+    assert (joins.resumes - FIRST).tolist() == [max(hot, 32) + 3]
+
+
+def test_a_join_later_than_another_that_waited_does_not_count():
+    """Main waits at the first hot op already, as a peer copy makes it, and not where the range says so."""
+    p = Program().step(0, 200)
+    a = p.op("router", 0, 10, "layer/1/router")
+    c = p.copy_in(12, 14, "sidecar/1", "sidecar/1/copy_in", after=[a])
+    d = p.op("w_gemm", 16, 28, "sidecar/1", "sidecar/1/up", device=1, after=[c])
+    e = p.copy_out(29, 32, "sidecar/1", "sidecar/1/copy_out", after=[d])
+    b = p.op("hot_gemm", 35, 50, "layer/1/expert_gemm", after=[a, e])
+    p.op("add", 51, 53, "layer/1/accumulate", after=[b, e])
+    calls, joins, _ = p.calls()
+    assert (joins.wait.tolist(), joins.marked_wait.tolist(), joins.at_mark.tolist()) == ([22], [0], [False])
+    assert (joins.resumes - calls.start).tolist() == [35 - 12]
+    said = p.sidecar().waits_said
+    assert said == [
+        "The main card really waits at the first op of `expert_gemm` (1 of 1 joins); at the range `accumulate`, which "
+        "claims to wait or add, it waits 0.000 ms a step."
+    ]
+
+
+def test_a_call_that_nothing_follows_has_no_join():
+    p = Program().step(0, 200)
+    a = p.op("router", 0, 10)
+    for at in (2, 4, 6):
+        p.op("norm", at, at + 1, stream=9)
+    c = p.copy_in(12, 14, "sidecar/1/copy_in", after=[a])
+    p.op("w_gemm", 16, 28, "sidecar/1/up", device=1, after=[c])
+    _, joins, pieces = p.calls()
+    assert (joins.op.tolist(), joins.wait.tolist(), pieces.length.tolist()) == ([UNKNOWN], [0], [16])
+    answer = p.sidecar()
+    assert (answer.away_us_per_step, answer.all.away_us) == (0, None)
+    assert "no_join" in [w["code"] for w in answer.warnings]
+
+
+def test_a_join_of_two_sidecars_counts_once_for_the_step():
+    """Main is ready at 20, one card at 36, the other at 38: the step waits 18, not 16 + 18."""
+    p = Program().step(0, 100)
+    a = p.op("router", 0, 10)
+    ends = [p.op("hot_gemm", 10, 20, after=[a])]
+    for card, start in ((1, 12), (2, 14)):
+        c = p.copy_in(start, start + 2, "sidecar/1/copy_in", card=card, after=[a])
+        d = p.op("w_gemm", start + 4, start + 20, "sidecar/1/up", device=card, after=[c])
+        ends.append(p.copy_out(start + 22, start + 24, "sidecar/1/copy_out", card=card, after=[d]))
+    p.op("add", 40, 42, "layer/1/accumulate", after=ends)
+    answer = p.sidecar()
+    assert [call.join_wait_ns for call in answer.table] == [16, 18]
+    assert answer.by_step[0].join_wait_ns == 18
+    assert answer.join_wait_us_per_step == pytest.approx(0.018)
+
+
+def test_31_us_in_each_of_38_layers_are_1_18_ms():
+    """The posts: main is ready after 81 µs, the sidecar after 112; 31 µs × 38 = 1,178 µs a step."""
+    p = Program().step(0, 9_000_000)
+    for layer in range(38):
+        p.call(layer, rows=1, fork=5_000, hot=5_000 + 81_000, work=112_000 - 10, at=200_000 * layer)
+    answer = p.sidecar()
+    assert answer.join_wait_us_per_step == pytest.approx(1_178)
+    assert [(row.main_ready_us, row.sidecar_us, row.join_wait_us) for row in answer.by_layer] == [(81, 112, 31)] * 38
+
+
+def test_waits_by_layer_step_and_class():
+    p = Program()
+    for n, (rows, hot) in enumerate([(1, 20), (3, 30), (5, 25)]):
+        p.step(n, 200).call(4, rows=rows, fork=10, hot=hot)
+        p.trace.step_fact(n, class_="code" if n < 2 else "prose")
+    answer = p.sidecar()
+    assert [(s.calls, s.join_wait_ns, s.away_ns) for s in answer.by_step] == [(1, 12, 23), (1, 2, 23), (1, 7, 23)]
+    (layer,) = answer.by_layer
+    assert (layer.layer, layer.rows, layer.calls) == (4, 3, 3)
+    assert layer.join_wait_us == pytest.approx(0.007)
+    code, prose = answer.classes
+    assert (code.name, code.steps, code.calls, code.mean_rows) == ("code", 2, 1.0, 2.0)
+    assert (code.join_wait_us, prose.join_wait_us) == (pytest.approx(0.007), pytest.approx(0.007))
+    assert [call.class_ for call in answer.table] == ["code", "code", "prose"]
+
+
+def test_waits_that_the_clocks_could_make_up_are_marked():
+    """The handovers take 2 ns there and 3 back, so the clocks agree within 3: a wait of 2 is none for sure."""
+    p = Program()
+    for n, hot in enumerate((20, 30)):
+        p.step(n, 200).call(1, rows=1, fork=10, hot=hot)
+    answer = p.sidecar()
+    assert (answer.clock_offset_bound_ns, answer.below_bound) == (3, 1)
+    assert [call.below_bound for call in answer.table] == [False, True]
+    assert answer.by_layer[0].below_bound == 1
+    assert answer.waits_said == ["1 of 2 waits are shorter than the clocks of the cards can tell (3 ns)."]
+
+
+def test_clocks_that_are_apart_are_told():
+    """All times of the other card are 8 ns early: its first op seems to start before the copy in has ended."""
+    p = Program().step(0, 200)
+    a = p.op("router", 0, 10)
+    b = p.op("hot_gemm", 10, 20, after=[a])
+    c = p.copy_in(12, 14, "sidecar/1/copy_in", after=[a])
+    d = p.op("w_gemm", 16 - 8, 28 - 8, "sidecar/1/up", device=1)
+    e = p.copy_out(29 - 8, 32 - 8, "sidecar/1/copy_out", after=[d])
+    p.op("add", 35, 37, "layer/1/accumulate", after=[b, e])
+    assert c == 3
+    answer = p.sidecar()
+    assert answer.clock_offset_bound_ns == 11
+    (told,) = [w["text"] for w in answer.warnings if w["code"] == "clocks_apart"]
+    assert told.startswith("The other card's clock is between -11 and -6 ns ahead of the main card's")
+
+
+def test_a_spin_wait_of_the_main_card_is_the_sidecars_side_of_the_join():
+    """Unmarked: main spins from 20 until it has seen the answer at 33."""
+    p = Program().step(0, 200)
+    a = p.op("router", 0, 10)
+    b = p.op("hot_gemm", 10, 20, after=[a])
+    c = p.copy_in(12, 14, after=[a])
+    d = p.op("w_gemm", 16, 28, device=1, after=[c])
+    p.copy_out(29, 32, after=[d])
+    w = p.op("spin_wait_kernel", 20, 33, after=[b])
+    p.op("add", 34, 36, after=[w])
+    calls, joins, pieces = p.calls()
+    assert (len(calls), joins.wait.tolist(), joins.side_done.tolist()) == (1, [13], [FIRST + 33])
+    assert int(pieces.ns[np.isin(pieces.phase, [pieces.phases.index("wake_up")])].sum()) == 2
