@@ -16,6 +16,7 @@ from stepprof.profiler.commands.shared import Force, Marker, Method, Rules, Step
 from stepprof.profiler.report import terminal
 from stepprof.profiler.report.html.data import report_data
 from stepprof.profiler.report.html.page import write_report
+from stepprof.profiler.report.progress import working
 
 app = typer.Typer()
 
@@ -56,7 +57,8 @@ def report(
     with opened(trace) as store:
         found = attributed(store, question)
         chosen = chosen_steps(found.steps, None, steps)
-        beside = answered(files, question, of_sidecar, trace, store, found, chosen)
-        write_report(out, report_data(store, found, chosen, beside))
+        with working(f"drawing {out.name}"):
+            beside = answered(files, question, of_sidecar, trace, store, found, chosen)
+            write_report(out, report_data(store, found, chosen, beside))
     size = out.stat().st_size / 1e6
     terminal.console(stderr=True).print(terminal.plain(f"{out}: {size:.1f} MB, open it in a browser"))

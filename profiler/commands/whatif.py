@@ -29,6 +29,7 @@ from stepprof.profiler.commands.shared import Json, Marker, Method, Rules, StepS
 from stepprof.profiler.errors import UsageError
 from stepprof.profiler.report import document, terminal
 from stepprof.profiler.report.document_scores import suggestions_document
+from stepprof.profiler.report.progress import working
 from stepprof.profiler.report.terminal_suggest import show_suggestions
 from stepprof.profiler.report.terminal_whatif import show_whatif
 
@@ -97,7 +98,8 @@ def whatif_(
     if mode == "suggest":
         _suggest(graph, settings, most, output, json)
         return
-    result = evaluate(graph, wanted, settings)
+    with working(f"replaying {len(wanted)} proposals"):
+        result = evaluate(graph, wanted, settings)
     if mode == "predict-only":
         before = record.step_before(result, keeping, untraced)
         record.show_predicted(record.predict(result, keeping, before[0]), scores_file, before, json)
@@ -139,7 +141,8 @@ def _asked(
     """The graph, what is known beside it, and the untraced step where the run has one, ms."""
     with opened(trace) as store:
         found = attributed(store, question)
-        graph = build_graph(found, store, chosen_steps(found.steps, None, steps))
+        with working("building the dependency graph"):
+            graph = build_graph(found, store, chosen_steps(found.steps, None, steps))
         return graph, settings_of(store, found, graph, figures, question), record.untraced_step(store)
 
 
