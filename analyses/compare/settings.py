@@ -17,6 +17,7 @@ from typing import Any
 from stepprof.profiler.store import Store
 
 NO_SETTINGS = {"arm", "launch", "run", "exit_code", "sm_clock_mhz", "power_w", "step_measure"}
+NO_SETTINGS |= {"cupti_overhead_ns", "dropped_records"}  # what came of recording, not what was asked for
 NO_SETTINGS_LIKE = ("tracing_inflation", "inflation", "control", "traced_step")
 MOMENTARY = {"pcie_generation", "pcie_link", "sm_clock", "memory_clock", "power_cap"}  # read off, with what is now
 UNSET = "(unset)"

@@ -105,11 +105,12 @@ def on_a_branch(graph: StepGraph, which: Bools, branch: Branch) -> tuple[StepGra
     waiting = waiting[np.argsort(rank[waiting])]
     found = np.searchsorted(rank[waiting], rank[last])
     rows = [(int(n), int(waiting[k])) for n, k in zip(last, found, strict=True) if k < len(waiting)]
+    free = len(last) - len(rows)
     own = graph.edges.take(which[graph.edges.target] | (which[graph.edges.source] & nodes.host[graph.edges.target]))
     moved = replace(graph, nodes=replace(nodes, device=device), duration=duration)
     rows += _in_turn(moved, which, rank, own)
     edges = _without(graph, which).plus(_signalled(moved, own, branch)).plus(_linked(moved, rows, branch))
-    return replace(moved, edges=edges), len(last) - len(rows)
+    return replace(moved, edges=edges), free
 
 
 def _in_turn(graph: StepGraph, which: Bools, rank: Ints, known: Edges) -> Rows:

@@ -17,7 +17,7 @@ def test_a_manifest_without_what_differs_by_nature():
                        {"name": "ecc", "value": "on", "gpu": "0"}], "not_seen": []}  # fmt: skip
     entries = {
         "command": '["run"]', "launch": "3f", "run": "4a", "arm": "base", "exit_code": "0", "sm_clock_mhz": "1980",
-        "control_step_p50_ns": "[1]", "control-before_power_w": "300", "tracing_inflation": "1.1", "inflation_span": "0.1", "step_measure": "range",
+        "control_step_p50_ns": "[1]", "cupti_overhead_ns": "7", "control-before_power_w": "300", "tracing_inflation": "1.1", "inflation_span": "0.1", "step_measure": "range",
         "environment": json.dumps({"VLLM_X": "ab"}), "file_hashes": json.dumps({"a.py": "cd"}), "audit": json.dumps(audit),
         "torch_version": "2.11",
     }  # fmt: skip

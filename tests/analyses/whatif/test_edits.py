@@ -184,6 +184,11 @@ def test_a_move_to_a_branch_and_to_a_card():
     # nobody waits: only the step's end does
     done = apply(chain, Move(named("d"), until=named("a")), ASSUME)
     assert "nothing behind waits for 1 of the moved runs: only the step's end does" in done.notes
+    # two runs, b and d, one after the other on their branch: c waits for b, nothing for d
+    done = apply(chain, Move(named("b|d"), until=named("c")), ASSUME)
+    assert "nothing behind waits for 1 of the moved runs: only the step's end does" in done.notes
+    done = apply(FORK, Move(named("b"), until=named("j")), ASSUME)
+    assert not [note for note in done.notes if "nothing behind" in note]
 
 
 def test_overlap_and_back():
