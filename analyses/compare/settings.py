@@ -16,8 +16,8 @@ from typing import Any
 
 from stepprof.profiler.store import Store
 
-NO_SETTINGS = {"arm", "launch", "run", "exit_code", "sm_clock_mhz", "power_w", "step_measure"}
-NO_SETTINGS |= {"cupti_overhead_ns", "dropped_records"}  # what came of recording, not what was asked for
+ABOUT_THE_RUN = {"arm", "launch", "run", "exit_code", "sm_clock_mhz", "power_w", "step_measure"}
+NO_SETTINGS = ABOUT_THE_RUN | {"cupti_overhead_ns", "dropped_records"}  # the last two: what came of recording
 NO_SETTINGS_LIKE = ("tracing_inflation", "inflation", "control", "traced_step")
 MOMENTARY = {"pcie_generation", "pcie_link", "sm_clock", "memory_clock", "power_cap"}  # read off, with what is now
 UNSET = "(unset)"
