@@ -97,6 +97,18 @@ def test_imports_point_one_way():
     assert ours and wrong == []
 
 
+def test_folders_of_analyses_never_import_each_other_both_ways():
+    links: set[tuple[str, str]] = set()
+    for path in PACKAGE:
+        mine = module_of(path).split(".")
+        for name in imported(TREES[path]):
+            theirs = name.removeprefix("stepprof.").split(".")
+            if mine[0] == theirs[0] == "analyses" and len(mine) > 2 and len(theirs) > 2 and mine[1] != theirs[1]:
+                links.add((mine[1], theirs[1]))
+    assert ("gates", "compare") in links
+    assert [(a, b) for a, b in links if (b, a) in links] == []
+
+
 def test_imports_are_absolute():
     names = [(path, name) for path in PYTHON for name in imported(TREES[path])]
     bare = [(path, name) for path, name in names if under(name, FOLDERS) or name.startswith(".")]

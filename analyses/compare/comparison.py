@@ -17,11 +17,11 @@ from typing import Any, Literal
 import numpy as np
 
 from stepprof.analyses.compare.launches import Launch
+from stepprof.analyses.compare.metrics import Reading, steady, throughput_cells
 from stepprof.analyses.compare.op_deltas import OpDeltas, op_deltas
 from stepprof.analyses.compare.row_deltas import RowDelta, row_delta, row_deltas
 from stepprof.analyses.compare.settings import Difference, differences
 from stepprof.analyses.compare.typical_step import Profile, profile_of
-from stepprof.analyses.gates.metrics import Reading, steady, throughput_cells
 from stepprof.analyses.inflation import LIMIT
 from stepprof.analyses.statistics import (
     PermutationP,

@@ -25,8 +25,8 @@ from stepprof.analyses.compare.launches import (
     launch_of_figures,
     launch_of_store,
 )
+from stepprof.analyses.compare.metrics import Reading, metric_of, throughput_cells
 from stepprof.analyses.compare.settings import manifest_settings
-from stepprof.analyses.gates.metrics import Reading, metric_of, throughput_cells
 from stepprof.analyses.gates.registration import Registration
 from stepprof.analyses.gates.running import file_hash
 from stepprof.analyses.gates.state import Made

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from stepprof.analyses.gates.metrics import Better
+from stepprof.analyses.compare.metrics import Better
 from stepprof.analyses.statistics import (
     PermutationP,
     Shift,

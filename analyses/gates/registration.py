@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from stepprof.analyses.gates.metrics import Better, metric_of
+from stepprof.analyses.compare.metrics import Better, metric_of
 from stepprof.profiler.errors import InputError, StepprofError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

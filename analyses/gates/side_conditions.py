@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from stepprof.analyses.gates.metrics import Reading, figure_at
+from stepprof.analyses.compare.metrics import Reading, figure_at
 from stepprof.analyses.statistics import holm, one_sided_p, welch
 from stepprof.profiler.errors import Refused
 

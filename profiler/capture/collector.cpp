@@ -616,7 +616,7 @@ std::atomic<bool> cupti_ready{false};  // subscribed; ops can be recorded
 std::mutex ops_mutex;
 bool ops_on = false;
 
-// Calls are recorded from the start, whatever the window: enabled later, CUPTI gives none of them (seen with CUDA 13.0).
+// Calls are recorded from the start, whatever the window: enabled when a window opened, none came (CUDA 13.0, driver 580).
 // The import leaves out those outside the window.
 void record_calls() {
     const char* wanted = getenv("STEPPROF_API");

@@ -3,7 +3,7 @@
 import pytest
 
 from stepprof.analyses.compare.launches import launch_of_document, launch_of_figures, launch_of_store
-from stepprof.analyses.gates.metrics import figure_at, metric_of
+from stepprof.analyses.compare.metrics import figure_at, metric_of
 from stepprof.analyses.sidecar.answer import sidecar
 from stepprof.profiler.errors import Refused, UsageError
 from tests.analyses.gates.gates import document
