@@ -76,16 +76,17 @@ def sidecar_command(given: argparse.Namespace) -> dict[str, Any]:
         modes=modes,
         rows=given.rows,
         calls=given.calls,
-        blocks=given.blocks,
         each=given.row_experts,
         clock=given.clock,
-        budget_s=given.budget,
-        fit=given.fit,
-        bar_us=given.bar,
-        output=given.output,
-        command=command_line(),
+        **timing_of(given),
     )
     return bench_sidecar(config, switches.options_of(given), weights, placement, wanted)
+
+
+def timing_of(given: argparse.Namespace) -> dict[str, Any]:
+    """What all timed benches take: turns, budget, bar, and where the results go (add_plan_switches)."""
+    plan = {"blocks": given.blocks, "budget_s": given.budget, "fit": given.fit, "bar_us": given.bar}
+    return {**plan, "output": given.output, "command": command_line()}
 
 
 def determinism_command(given: argparse.Namespace) -> dict[str, Any]:
@@ -106,12 +107,7 @@ def experts_command(given: argparse.Namespace) -> dict[str, Any]:
         backends=given.backends,
         each=given.row_experts,
         samples=given.calls,
-        blocks=given.blocks,
-        budget_s=given.budget,
-        fit=given.fit,
-        bar_us=given.bar,
-        output=given.output,
-        command=command_line(),
+        **timing_of(given),
     )
     return experts.bench_experts(wanted)
 
@@ -127,13 +123,8 @@ def gemm_command(given: argparse.Namespace) -> dict[str, Any]:
         rows=given.rows,
         backends=given.backends,
         samples=given.calls,
-        blocks=given.blocks,
         compile_budget_s=given.compile_budget,
-        budget_s=given.budget,
-        fit=given.fit,
-        bar_us=given.bar,
-        output=given.output,
-        command=command_line(),
+        **timing_of(given),
     )
     return gemm.bench_gemm(wanted)
 
