@@ -664,7 +664,8 @@ public:
         if (!first) return;
         const long index = seen_++;
         if (index == first_) switch_ops(true);
-        if (index == last_) switch_ops(false);
+        // One step late: CUPTI gives the last launch of a graph the end of a later one (CUDA 13.0); the import leaves it out.
+        if (last_ >= 0 && index == last_ + 1) switch_ops(false);
     }
 
     // Called now and then by the flushing thread.

@@ -27,13 +27,37 @@ WITH matching AS (
         ), false) AS inside
     FROM range JOIN name USING (name_id) WHERE regexp_matches(text, ?)
 )
-SELECT *, CASE WHEN NOT inside THEN row_number() OVER (PARTITION BY inside ORDER BY start_ns, end_ns DESC) - 1 END AS number
+SELECT *, CASE WHEN NOT inside THEN row_number() OVER (PARTITION BY process, inside ORDER BY start_ns, end_ns DESC) - 1 END AS number
 FROM matching
 """
 # the collector records calls from the start and ops in the window: a launch without its ops would count as lost
 CALLS_AROUND = """
 DELETE FROM api WHERE start_ns < (SELECT min(launch.start_ns) FROM api launch SEMI JOIN op USING (process, correlation))
     OR start_ns > (SELECT max(end_ns) FROM op)
+"""
+# ops are recorded for a step more, since CUPTI gives the last launch of each graph the end of a later one
+AFTER_STEPS = """
+DELETE FROM op WHERE op_id IN (
+    SELECT op_id FROM op
+    JOIN (SELECT process, min(start_ns) AS at_ns FROM _matching WHERE number = ? GROUP BY process) closed USING (process)
+    LEFT JOIN api a USING (process, correlation)
+    WHERE coalesce(a.start_ns, op.start_ns) >= at_ns
+)
+"""
+# the same where a time closed the window: the last launch of each graph, where launches without ops follow
+CUT_LAUNCHES = """
+DELETE FROM op WHERE op_id IN (
+    SELECT op_id FROM op SEMI JOIN (
+        SELECT process, arg_max(correlation, start_ns) AS correlation FROM op
+        WHERE graph_node IS NOT NULL AND start_ns < (
+            SELECT max(api.start_ns) FROM api JOIN name USING (name_id)
+            WHERE regexp_matches(text, '^cu(da)?GraphLaunch') AND NOT EXISTS (
+                FROM op late WHERE late.process = api.process AND late.correlation = api.correlation
+            )
+        )
+        GROUP BY process, graph_node
+    ) USING (process, correlation)
+)
 """
 CHOSEN = "CREATE TEMP TABLE _chosen AS FROM _matching WHERE "
 
@@ -69,6 +93,13 @@ class Window:
         return {name: str(round(seconds * 1000)) for name, seconds in times.items() if seconds > 0}
 
     @property
+    def numbers(self) -> tuple[int, int]:
+        """First and last of --steps, the last one excluded."""
+        assert self.steps is not None, "no steps"
+        first, last = self.steps.split(":")
+        return int(first), int(last)
+
+    @property
     def words(self) -> str:
         """The window for the manifest."""
         times = " ".join(f"{name} {s} s" for name, s in (("delay", self.delay_s), ("duration", self.duration_s)) if s)
@@ -93,16 +124,26 @@ class Window:
 def keep_window(store: Store, window: Window, recorded: bool) -> None:
     """Leave out ops that were launched outside the window, and calls around it; InputError where nothing matches it.
 
-    `recorded` says that the backend kept to --steps by itself. A range it must not keep to: the collector records
-    from the first match on, since CUPTI confuses launches in its second session.
+    `recorded` says that the backend began with --steps by itself and ended a step later. A range it must not keep to:
+    the collector records from the first match on, since CUPTI confuses launches in its second session.
     """
     if window.range_ is not None:
         _keep(store, window.range_, None)
     elif window.steps is not None and not recorded:
-        first, last = (int(number) for number in window.steps.split(":"))
-        _keep(store, window.marker or ANY_STEP, (first, last))
+        _keep(store, window.marker or ANY_STEP, window.numbers)
+    elif window.steps is not None:
+        _leave_out_later(store, window)
+    if recorded and window.duration_s > 0:
+        store.con.execute(CUT_LAUNCHES)
     if recorded and window.words != "all":
         store.con.execute(CALLS_AROUND)
+
+
+def _leave_out_later(store: Store, window: Window) -> None:
+    """Ops that were launched once the step after the last one had begun."""
+    store.con.execute(MATCHING, [window.marker or ANY_STEP])
+    store.con.execute(AFTER_STEPS, [window.numbers[1]])
+    store.con.execute("DROP TABLE _matching")
 
 
 def _keep(store: Store, pattern: str, numbers: tuple[int, int] | None) -> None:

@@ -244,7 +244,7 @@ def test_a_program_replaced_by_exec_keeps_both_files(machine, tmp_path):
 
 
 @pytest.mark.parametrize(("window", "kernels"), [
-    ({"STEPPROF_RANGE": r"^step/\d+$", "STEPPROF_STEPS": "1:3"}, 6),
+    ({"STEPPROF_RANGE": r"^step/\d+$", "STEPPROF_STEPS": "1:3"}, 9),
     ({"STEPPROF_RANGE": r"^step/2$"}, 9),
     ({"STEPPROF_RANGE": r"(", "STEPPROF_STEPS": "1:3"}, 15),
     ({"STEPPROF_DELAY_MS": 60_000}, 0),

@@ -39,10 +39,10 @@ def test_ops_of_the_window_stay(window, expected):
     refuse_unanswerable(store)  # launches left out are not lost ones
 
 
-def test_a_backend_that_kept_to_steps_is_believed_but_not_for_ranges():
+def test_a_backend_that_began_with_the_steps_is_believed_but_not_for_their_end_or_for_ranges():
     store = six_steps()
     keep_window(store, Window(steps="1:3"), recorded=True)
-    assert len(starts(store)) == 6
+    assert starts(store) == [20, 120, 220], "what came before the window is the backend's word"
     keep_window(store, Window(range_="step/1"), recorded=True)
     assert starts(store) == [120]
 
@@ -60,6 +60,40 @@ def test_calls_around_what_the_collector_recorded_are_left_out():
     keep_window(store, Window(steps="2:4"), recorded=True)
     assert store.rows("SELECT start_ns FROM api ORDER BY 1") == [(205,), (215,), (305,), (315,)]
     refuse_unanswerable(store)
+
+
+def windowed(recorded, ends_late):
+    """Six steps, graph launches in each, ops recorded for some; one launch has the end of the last step's."""
+    trace = TraceBuilder()
+    for i in range(6):
+        trace.range(f"step/{i}", 100 * i, 100 * i + 100)
+        if i in recorded:
+            end = 590 if i == ends_late else 100 * i + 90
+            trace.graph_launch(call=(100 * i + 5, 100 * i + 10)).kernel("k", 100 * i + 20, end, node=1)
+        else:
+            trace.api("cudaGraphLaunch", 100 * i + 5, 100 * i + 10, correlation=1000 + i)
+    return trace.store()
+
+
+def test_the_launch_that_closes_a_window_of_steps_is_left_out():
+    """CUPTI gives the last launch before the end of recording the end of a later replay (seen on CUDA 13.0)."""
+    store = windowed(recorded=(2, 3, 4), ends_late=4)
+    keep_window(store, Window(steps="2:4"), recorded=True)
+    assert store.rows("SELECT start_ns, end_ns FROM op ORDER BY 1") == [(220, 290), (320, 390)]
+    assert store.rows("SELECT start_ns FROM api ORDER BY 1") == [(205,), (305,)]
+    refuse_unanswerable(store)
+
+
+def test_the_launch_that_a_time_cut_is_left_out():
+    store = windowed(recorded=(2, 3, 4), ends_late=4)
+    keep_window(store, Window(delay_s=1, duration_s=1), recorded=True)
+    assert store.rows("SELECT start_ns, end_ns FROM op ORDER BY 1") == [(220, 290), (320, 390)]
+
+
+def test_a_time_that_outlasts_the_program_cuts_nothing():
+    store = windowed(recorded=(2, 3, 4, 5), ends_late=None)
+    keep_window(store, Window(delay_s=1, duration_s=1), recorded=True)
+    assert [start for (start,) in store.rows("SELECT start_ns FROM op ORDER BY 1")] == [220, 320, 420, 520]
 
 
 def test_calls_that_launch_nothing_stay():
