@@ -63,7 +63,7 @@ class Launcher:
     def command(self, switches: tuple[str, ...]) -> list[str]:
         """The whole command."""
         words = [sys.executable, "-m", "stepprof.runtime", "run", "--preset", self.preset, "--prompts", "code"]
-        words += ["--steps", str(self.steps), "--warm-up", "5", "--json"]
+        words += ["--steps", str(self.steps), "--warm-up", "20", "--json"]
         return [*words, "--device", self.devices[0], "--sidecar-device", self.devices[1], *switches]
 
     def __call__(self, switches: tuple[str, ...]) -> float | str:
@@ -77,15 +77,25 @@ class Launcher:
         return float(json.loads(done.stdout)["classes"][0]["p50_step_ms"]["value"])
 
 
+def with_controls(names: list[str], controls: int) -> list[str]:
+    """A round: all variants, and the control spread evenly among them so many times."""
+    others = [name for name in names if name != "control"]
+    before = {len(others) * i // controls for i in range(controls)}
+    found: list[str] = []
+    for i in range(max(1, len(others))):
+        found += (["control"] if i in before else []) + others[i : i + 1]
+    return found
+
+
 def measure(
-    launch: Launcher, chosen: dict[str, tuple[str, ...]], rounds: int, seconds: float
+    launch: Launcher, chosen: dict[str, tuple[str, ...]], rounds: int, seconds: float, controls: int = 1
 ) -> dict[str, list[float | str]]:
     """Figures of all launches by variant; no launch starts after `seconds`, rounds are cut between launches."""
     figures: dict[str, list[float | str]] = {name: [] for name in chosen}
     until = time.monotonic() + seconds
     for number in range(rounds):
-        names = list(chosen) if number % 2 == 0 else list(chosen)[::-1]
-        for name in names:
+        names = with_controls(list(chosen), controls)
+        for name in names if number % 2 == 0 else names[::-1]:
             if time.monotonic() < until:
                 figures[name].append(launch(chosen[name]))
     return figures
@@ -138,6 +148,7 @@ def receipt(given: argparse.Namespace, chosen: dict[str, tuple[str, ...]]) -> di
         {"note": f"both cards are {devices[0]}: the sidecar's work is not hidden."} if devices[0] == devices[1] else {}
     )
     command = f"python benchmarks/switches.py --preset {given.preset} --steps {given.steps} --rounds {given.rounds}"
+    command += f" --controls {given.controls}" if given.controls != 1 else ""
     command += f' --variants "{given.variants}"' if given.variants else ""
     command += f" --devices {','.join(given.devices)}" if given.devices else ""
     launcher = Launcher(given.preset, given.steps, devices)
@@ -149,7 +160,7 @@ def receipt(given: argparse.Namespace, chosen: dict[str, tuple[str, ...]]) -> di
         "versions": versions(),
         "command": command,
         "switches": {name: " ".join(words) for name, words in chosen.items()},
-        "rows": table(measure(launcher, chosen, given.rounds, given.seconds)),
+        "rows": table(measure(launcher, chosen, given.rounds, given.seconds, given.controls)),
     }
 
 
@@ -176,6 +187,7 @@ def main() -> None:
     parser.add_argument("--devices", type=pair, metavar="MAIN,SIDECAR", help="cards, such as cuda:0,cuda:0")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--controls", type=int, default=1, help="launches of the control in a round")
     parser.add_argument("--seconds", type=float, default=480, help="start no launch after this time")
     parser.add_argument("--receipt", type=Path)
     given = parser.parse_args()

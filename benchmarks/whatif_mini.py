@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,8 +48,10 @@ def launches(receipt: dict[str, Any]) -> dict[str, list[float]]:
     return {row["variant"]: row["launches_ms"] for row in receipt["rows"]}
 
 
-def predicted(trace: Path, proposals: Path, before: dict[str, Any] | None, nodes: Path | None) -> list[Score]:
-    """One entry a proposal, from the control's trace alone."""
+def predicted(
+    trace: Path, proposals: Path, before: dict[str, Any] | None, nodes: Path | None, names: Sequence[str] = ()
+) -> list[Score]:
+    """One entry a proposal, or one for each of `names`, from the control's trace alone."""
     store = open_run(trace)
     try:
         found = attribute(store)
@@ -60,7 +63,8 @@ def predicted(trace: Path, proposals: Path, before: dict[str, Any] | None, nodes
     if step is None:
         raise SystemExit(f"{trace} has no untraced control: give --before RECEIPT.")
     today, command = datetime.now(UTC).strftime("%Y-%m-%d"), f"python benchmarks/whatif_mini.py predict {trace.name}"
-    return [prediction(answer, one.name, trace_id(trace), step, today, command) for one in answer.proposals]
+    names = names or [one.name for one in answer.proposals]
+    return [prediction(answer, name, trace_id(trace), step, today, command) for name in names]
 
 
 def scored(trace: Path, receipt: dict[str, Any], scores: Path) -> list[str]:
@@ -88,6 +92,7 @@ def main() -> None:
     predict = tasks.add_parser("predict", help="put predictions on record")
     predict.add_argument("trace", type=Path)
     predict.add_argument("--proposals", type=Path, default=HERE / "whatif_mini.toml")
+    predict.add_argument("--names", type=lambda text: text.split(","), default=[], help="some of them, with commas")
     predict.add_argument("--before", type=Path, help="receipt of switches.py with control launches")
     predict.add_argument("--nodes", type=Path, help="answer of stepprof bench nodes --json")
     score = tasks.add_parser("score", help="write what was measured beside them")
@@ -96,7 +101,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.task == "predict":
         before = json.loads(given.before.read_text()) if given.before else None
-        made = predicted(given.trace, given.proposals, before, given.nodes)
+        made = predicted(given.trace, given.proposals, before, given.nodes, given.names)
         append(given.scores, *made)
         print("\n".join(f"{entry.proposal}: {entry.predicted_saving_ms:+.4f} ms" for entry in made))
     else:
