@@ -73,6 +73,7 @@ def _answer(
         per_rows=grouped[1:],
         phases=phase_kinds(pieces),
         join_wait_us_per_step=float(waits.counted.sum()) / 1e3 / len(steps),
+        held_us_per_step=float(waits.held.sum()) / 1e3 / len(steps),
         away_us_per_step=float(waits.away.sum()) / 1e3 / len(steps),
         by_layer=by_layer(waits),
         by_step=by_step(waits),

@@ -107,6 +107,7 @@ class Sidecar:
     per_rows: list[Group]
     phases: list[PhaseKinds]
     join_wait_us_per_step: float
+    held_us_per_step: float  # join waits and the wake-ups after them: what a sidecar at zero time would save
     away_us_per_step: float
     by_layer: list[LayerWait]
     by_step: list[StepWait]

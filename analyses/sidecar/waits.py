@@ -47,6 +47,13 @@ class Waits:
         return np.where(joins.op == UNKNOWN, joins.wait, counted)
 
     @cached_property
+    def held(self) -> Ints:
+        """The wait that counts and the wake-up after it, until the main card goes on, ns; 0 where it did not wait."""
+        joins, wait = self.joins, self.counted
+        wake_up = np.where(joins.op == UNKNOWN, 0, np.maximum(joins.resumes - joins.side_done, 0))
+        return np.where(wait > 0, wait + wake_up, 0)
+
+    @cached_property
     def below(self) -> Bools:
         """Waits that clocks which are `bound` apart could make up."""
         return (self.joins.wait > 0) & (self.joins.wait < (self.bound or 0))

@@ -24,6 +24,7 @@ def sidecar_document(answer: Sidecar) -> dict[str, Any]:
         "skipped_share": answer.skipped_share,
         "per_rows": [_cut(group, (*GROUP, *DETAIL)) for group in answer.per_rows],
         "join_wait_us_per_step": answer.join_wait_us_per_step,
+        "held_us_per_step": answer.held_us_per_step,
         "away_us_per_step": answer.away_us_per_step,
         "by_layer": [_cut(layer, LAYER) for layer in answer.by_layer],
         "fit": {name: getattr(answer.fits.medians, name) for name in FIT},

@@ -168,6 +168,10 @@ def _waits(out: Console, answer: Sidecar) -> None:
         f"({min(ms):.3f} to {max(ms):.3f}); away {answer.away_us_per_step / 1e3:.3f} ms a step",
         style="bold",
     )
+    _say(
+        out,
+        f"with the wake-ups after them {answer.held_us_per_step / 1e3:.3f} ms: about what an answer that is there at once saves",
+    )
     for sentence in answer.waits_said:
         _say(out, sentence)
     if answer.clock_offset_bound_ns is not None:

@@ -12,8 +12,8 @@ from stepprof.profiler.cli import main
 from tests.real_runs import run_of
 
 KEYS = {
-    "calls", "empty_calls", "skipped_share", "per_rows", "join_wait_us_per_step", "away_us_per_step", "by_layer", "fit",
-    "headroom_us", "clock_offset_bound_ns", "warnings",
+    "calls", "empty_calls", "skipped_share", "per_rows", "join_wait_us_per_step", "held_us_per_step", "away_us_per_step", "by_layer",
+    "fit", "headroom_us", "clock_offset_bound_ns", "warnings",
 }  # fmt: skip
 ROWS = {
     "rows", "calls", "p50_us", "p95_us", "p99_us", "max_us", "mean_us", "phases_mean_us", "kinds_mean_us", "floor_us",

@@ -13,6 +13,7 @@ function sidecarSection(data) {
   const tiles = el("div", { class: "tiles" });
   tiles.append(tile(`${us(all.mean_us * 1e3)} µs`, `mean call, p50 ${us(all.p50_us * 1e3)}, p95 ${us(all.p95_us * 1e3)}`, "measured"));
   tiles.append(tile(`${ms(doc.join_wait_us_per_step * 1e3)} ms`, "of a step the main card waits at joins", "measured"));
+  tiles.append(tile(`${ms(doc.held_us_per_step * 1e3)} ms`, "of a step with the wake-ups after those waits", "measured"));
   tiles.append(tile(`${ms(doc.away_us_per_step * 1e3)} ms`, "of a step away: first sidecar op of a call until main resumes", "measured"));
   tiles.append(doc.headroom_us === null ? tile("unknown", "headroom: no floor is known") : tile(`${us(doc.headroom_us * 1e3)} µs`, "of a call above its floor", "modelled"));
   made.append(tiles, el("p", {}, clean(found.headroom_said)));

@@ -71,6 +71,7 @@ def test_a_join_of_two_sidecars_counts_once_for_the_step():
     assert [call.join_wait_ns for call in answer.table] == [16, 18]
     assert answer.by_step[0].join_wait_ns == 18
     assert answer.join_wait_us_per_step == pytest.approx(0.018)
+    assert answer.held_us_per_step == pytest.approx(0.020), "main goes on at 40, 2 after the later answer"
 
 
 def test_31_us_in_each_of_38_layers_are_1_18_ms():
