@@ -57,6 +57,7 @@ def test_gaps_are_those_of_the_table():
 def test_join_wait_and_away_are_those_of_the_text():
     answer = drawn()[1]
     assert (answer.join_wait_us_per_step, answer.away_us_per_step) == (0.014, 0.020)
+    assert answer.held_us_per_step == 0.015 and "14 + 1 = 15" in PAGE
     assert "29 − 15 = 14" in PAGE and "30 − 10 = 20" in PAGE
     assert ">join wait 14<" in PICTURE and ">away 20<" in PICTURE
 
