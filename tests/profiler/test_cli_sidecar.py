@@ -66,6 +66,7 @@ def test_the_document_has_the_contracts_keys(document):
     assert set(found["by_layer"][0]) == {"layer", "rows", "main_ready_us", "sidecar_us", "join_wait_us"}
     assert (found["calls"], found["empty_calls"], found["skipped_share"]) == (144, 0, None)
     assert found["join_wait_us_per_step"] == pytest.approx(2_872.899)
+    assert found["held_us_per_step"] == pytest.approx(3_127.025), "whatif says 3,117 for a sidecar that takes no time"
     assert [group["rows"] for group in found["per_rows"]] == [1, 2, 4, 6]
     for group in found["per_rows"]:
         assert set(group) == ROWS
