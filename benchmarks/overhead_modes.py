@@ -50,13 +50,19 @@ def launch(mode: str, workload: list[str], folder: Path, limit_s: float) -> Laun
     code, said, complaint = _run(command, os.environ | added, limit_s)
     parts = _parts(said)
     if code or not parts:
-        lines = [line for line in complaint.strip().splitlines() if line.strip()]
-        return Launched(fault=(lines or [f"exit code {code} and no step times"])[-1][:300])
+        return Launched(fault=_fault(code, complaint))
     if mode == "torch":
         return Launched(parts, profile, profile.stat().st_size)
     records = run.with_name(f"{run.name}.records")
     size = sum(path.stat().st_size for path in records.rglob("*")) if records.is_dir() else None
     return Launched(parts, None if mode in ("untraced", "marks") else run, size)
+
+
+def _fault(code: int, complaint: str) -> str:
+    """What stepprof says of the program before all that follows, else the last line, else the exit code."""
+    lines = [line for line in complaint.splitlines() if line.strip()]
+    said = [line for line in lines if line.startswith("stepprof:")]
+    return (said[:1] or lines[-1:] or [f"exit code {code} and no step times"])[0][:300]
 
 
 def _run(command: list[str], env: dict[str, str], limit_s: float) -> tuple[int, str, str]:

@@ -141,9 +141,24 @@ def versions() -> dict[str, str]:
     return found
 
 
-def receipt(given: argparse.Namespace, chosen: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Measure; all that is to be kept of it."""
-    devices = given.devices or devices_of("auto", "auto")
+def continued(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Both receipts as one: launches one after the other, commands as a list."""
+    commands = before["command"] if isinstance(before["command"], list) else [before["command"]]
+    figures = {row["variant"]: row["launches_ms"] + row["faults"] for row in before["rows"]}
+    for row in more["rows"]:
+        figures[row["variant"]] = figures.get(row["variant"], []) + row["launches_ms"] + row["faults"]
+    head = {key: before[key] for key in before if key != "rows"} | {"command": [*commands, more["command"]]}
+    return {**head, "switches": before["switches"] | more["switches"], "rows": table(figures)}
+
+
+def changed(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """What differs between the machine of a receipt and this one; empty where nothing does."""
+    keys = [key for key in ("gpu", "driver", "devices", "versions") if before.get(key) != now.get(key)]
+    return "; ".join(f"{key} is {now.get(key)} now and was {before.get(key)}" for key in keys)
+
+
+def head_of(given: argparse.Namespace, chosen: dict[str, tuple[str, ...]], devices: tuple[str, str]) -> dict[str, Any]:
+    """All of a receipt that is known before anything is measured."""
     alone = (
         {"note": f"both cards are {devices[0]}: the sidecar's work is not hidden."} if devices[0] == devices[1] else {}
     )
@@ -151,7 +166,6 @@ def receipt(given: argparse.Namespace, chosen: dict[str, tuple[str, ...]]) -> di
     command += f" --controls {given.controls}" if given.controls != 1 else ""
     command += f' --variants "{given.variants}"' if given.variants else ""
     command += f" --devices {','.join(given.devices)}" if given.devices else ""
-    launcher = Launcher(given.preset, given.steps, devices)
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         **gpu(),
@@ -160,7 +174,6 @@ def receipt(given: argparse.Namespace, chosen: dict[str, tuple[str, ...]]) -> di
         "versions": versions(),
         "command": command,
         "switches": {name: " ".join(words) for name, words in chosen.items()},
-        "rows": table(measure(launcher, chosen, given.rounds, given.seconds, given.controls)),
     }
 
 
@@ -190,8 +203,18 @@ def main() -> None:
     parser.add_argument("--controls", type=int, default=1, help="launches of the control in a round")
     parser.add_argument("--seconds", type=float, default=480, help="start no launch after this time")
     parser.add_argument("--receipt", type=Path)
+    parser.add_argument(
+        "--continue", dest="before", type=Path, help="receipt of the same machine to add the launches to"
+    )
     given = parser.parse_args()
-    text = json.dumps(receipt(given, chosen_variants(parser, given)), indent=1)
+    before = json.loads(given.before.read_text()) if given.before else None
+    chosen, devices = chosen_variants(parser, given), given.devices or devices_of("auto", "auto")
+    head = head_of(given, chosen, devices)
+    if before is not None and (why := changed(before, head)):
+        parser.error(f"--continue: {why}: start a receipt of its own")
+    launcher = Launcher(given.preset, given.steps, devices)
+    found = head | {"rows": table(measure(launcher, chosen, given.rounds, given.seconds, given.controls))}
+    text = json.dumps(found if before is None else continued(before, found), indent=1)
     print(text)
     if given.receipt:
         given.receipt.write_text(text + "\n")

@@ -16,49 +16,6 @@ from stepprof.profiler.store import Store
 ANY_STEP = (
     r"^(step(?:[ _#:/]?\d+)?|decode_step(?:[ _#/:]?\d+)?|execute_.*|step\[[A-Z_]+\b.*\]|ProfilerStep#\d+|token_\d+.*)$"
 )
-SQL = Path(__file__).with_suffix(".sql")
-MATCHING = """
-CREATE TEMP TABLE _matching AS
-WITH matching AS (
-    SELECT process, thread, start_ns, end_ns,
-        -- a match inside a match on the same thread is the same step, marked twice
-        coalesce(start_ns < max(end_ns) OVER (
-            PARTITION BY process, thread ORDER BY start_ns, end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ), false) AS inside
-    FROM range JOIN name USING (name_id) WHERE regexp_matches(text, ?)
-)
-SELECT *, CASE WHEN NOT inside THEN row_number() OVER (PARTITION BY process, inside ORDER BY start_ns, end_ns DESC) - 1 END AS number
-FROM matching
-"""
-# the collector records calls from the start and ops in the window: a launch without its ops would count as lost
-CALLS_AROUND = """
-DELETE FROM api WHERE start_ns < (SELECT min(launch.start_ns) FROM api launch SEMI JOIN op USING (process, correlation))
-    OR start_ns > (SELECT max(end_ns) FROM op)
-"""
-# ops are recorded for a step more, since CUPTI gives the last launch of each graph the end of a later one
-AFTER_STEPS = """
-DELETE FROM op WHERE op_id IN (
-    SELECT op_id FROM op
-    JOIN (SELECT process, min(start_ns) AS at_ns FROM _matching WHERE number = ? GROUP BY process) closed USING (process)
-    LEFT JOIN api a USING (process, correlation)
-    WHERE coalesce(a.start_ns, op.start_ns) >= at_ns
-)
-"""
-# the same where a time closed the window: the last launch of each graph, where launches without ops follow
-CUT_LAUNCHES = """
-DELETE FROM op WHERE op_id IN (
-    SELECT op_id FROM op SEMI JOIN (
-        SELECT process, arg_max(correlation, start_ns) AS correlation FROM op
-        WHERE graph_node IS NOT NULL AND start_ns < (
-            SELECT max(api.start_ns) FROM api JOIN name USING (name_id)
-            WHERE regexp_matches(text, '^cu(da)?GraphLaunch') AND NOT EXISTS (
-                FROM op late WHERE late.process = api.process AND late.correlation = api.correlation
-            )
-        )
-        GROUP BY process, graph_node
-    ) USING (process, correlation)
-)
-"""
 CHOSEN = "CREATE TEMP TABLE _chosen AS FROM _matching WHERE "
 
 
@@ -127,6 +84,8 @@ def keep_window(store: Store, window: Window, recorded: bool) -> None:
     `recorded` says that the backend began with --steps by itself and ended a step later. A range it must not keep to:
     the collector records from the first match on, since CUPTI confuses launches in its second session.
     """
+    if recorded and window.words != "all":
+        store.con.execute(_sql("late_ends"))
     if window.range_ is not None:
         _keep(store, window.range_, None)
     elif window.steps is not None and not recorded:
@@ -134,21 +93,25 @@ def keep_window(store: Store, window: Window, recorded: bool) -> None:
     elif window.steps is not None:
         _leave_out_later(store, window)
     if recorded and window.duration_s > 0:
-        store.con.execute(CUT_LAUNCHES)
+        store.con.execute(_sql("cut_launches"))
     if recorded and window.words != "all":
-        store.con.execute(CALLS_AROUND)
+        store.con.execute(_sql("calls_around"))
 
 
 def _leave_out_later(store: Store, window: Window) -> None:
     """Ops that were launched once the step after the last one had begun."""
-    store.con.execute(MATCHING, [window.marker or ANY_STEP])
-    store.con.execute(AFTER_STEPS, [window.numbers[1]])
+    store.con.execute(_sql("matching"), [window.marker or ANY_STEP])
+    store.con.execute(_sql("after_steps"), [window.numbers[1]])
     store.con.execute("DROP TABLE _matching")
+
+
+def _sql(name: str) -> str:
+    return Path(__file__).with_name(f"window_{name}.sql").read_text()
 
 
 def _keep(store: Store, pattern: str, numbers: tuple[int, int] | None) -> None:
     """By the ranges that match; of them those from the first to the last number, counted from 0."""
-    store.con.execute(MATCHING, [pattern])
+    store.con.execute(_sql("matching"), [pattern])
     if numbers is None:
         store.con.execute(CHOSEN + "true")
     else:
@@ -156,7 +119,7 @@ def _keep(store: Store, pattern: str, numbers: tuple[int, int] | None) -> None:
     if not store.value("SELECT count(*) FROM _chosen"):
         raise InputError(f"nothing was recorded in the window: {_what_there_is(store, pattern, numbers)}.")
     store.con.execute("DROP TABLE _matching")
-    store.con.execute(SQL.read_text())
+    store.con.execute(_sql("keep"))
 
 
 def _what_there_is(store: Store, pattern: str, numbers: tuple[int, int] | None) -> str:

@@ -170,7 +170,7 @@ def _waits(out: Console, answer: Sidecar) -> None:
     )
     _say(
         out,
-        f"with the wake-ups after them {answer.held_us_per_step / 1e3:.3f} ms: about what an answer that is there at once saves",
+        f"with the wake-ups after them {answer.held_us_per_step / 1e3:.3f} ms: about what an answer that is there at once saves (modelled)",
     )
     for sentence in answer.waits_said:
         _say(out, sentence)

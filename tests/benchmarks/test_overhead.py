@@ -28,6 +28,15 @@ def part(wall: float, span: float | None = None, name: str = "1k") -> dict[str, 
     return {"name": name, "first": 0, "steps": 3, "wall_ms": [wall, wall, 99.0], "span_ms": spans, "span_of": "graph"}
 
 
+@pytest.mark.parametrize(("complaint", "fault"), [
+    ("torch: segfault\nstepprof: the program failed with exit code 139\ntracing cost unknown\n", "stepprof: the program failed with exit code 139"),
+    ("no GPU\nlast words\n\n", "last words"),
+    ("", "exit code -11 and no step times"),
+])  # fmt: skip
+def test_a_failed_launch_keeps_the_sentence_that_says_why(overhead, complaint, fault):
+    assert importlib.import_module("overhead_modes")._fault(-11, complaint) == fault
+
+
 def test_a_row_holds_launch_medians_against_untraced_ones(figures):
     plain, slow = figures.Cell(), figures.Cell()
     for wall in (1.0, 1.0):

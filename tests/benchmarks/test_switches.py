@@ -37,6 +37,26 @@ def test_the_runtime_takes_every_variant(switches: Any, preset: str):
         assert name == "control" or words
 
 
+def test_controls_are_spread_over_a_round(switches: Any):
+    names = ["control", "a", "b", "c", "d", "e", "f"]
+    assert switches.with_controls(names, 1) == names
+    assert switches.with_controls(names, 3) == ["control", "a", "b", "control", "c", "d", "control", "e", "f"]
+    assert switches.with_controls(["control"], 1) == ["control"]
+
+
+def test_a_second_call_adds_its_launches(switches: Any):
+    figures = [{"control": [1.0, 3.0], "a": [1.0, "no GPU"]}, {"control": [2.0], "b": [4.0]}]
+    head = {"gpu": "H200", "switches": {}}
+    first, second = ({**head, "command": f"c{i}", "rows": switches.table(f)} for i, f in enumerate(figures))
+    both = switches.continued(first, second)
+    rows = {row["variant"]: row for row in both["rows"]}
+    assert both["command"] == ["c0", "c1"]
+    assert rows["control"]["launches_ms"] == [1, 3, 2] and rows["control"]["control_spread_ms"] == 2
+    assert (rows["a"]["faults"], rows["a"]["delta_ms"], rows["b"]["delta_ms"]) == (["no GPU"], -1, 2)
+    assert switches.changed(first, second) == ""
+    assert switches.changed(first, second | {"gpu": "H100"}) == "gpu is H100 now and was H200"
+
+
 def test_counts_are_those_of_the_preset(switches: Any):
     def words(config: Any, name: str) -> str:
         return switches.variants(config)[name][-1]

@@ -88,6 +88,14 @@ def test_the_launch_that_a_time_cut_is_left_out():
     store = windowed(recorded=(2, 3, 4), ends_late=4)
     keep_window(store, Window(delay_s=1, duration_s=1), recorded=True)
     assert store.rows("SELECT start_ns, end_ns FROM op ORDER BY 1") == [(220, 290), (320, 390)]
+    assert store.rows("SELECT code, count FROM warning") == [("window_cut", 1)]
+
+
+def test_an_end_after_the_node_ran_again_is_told():
+    """A program two steps ahead of the GPU: the launch before the last has the end of a later one too."""
+    store = windowed(recorded=(2, 3, 4), ends_late=3)
+    keep_window(store, Window(steps="2:4"), recorded=True)
+    assert store.rows("SELECT code, count FROM warning") == [("window_late_ends", 1)]
 
 
 def test_a_time_that_outlasts_the_program_cuts_nothing():
