@@ -3,25 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
-
-from stepprof.profiler.cli import main
 from stepprof.profiler.demo import TRACE
-
-
-@pytest.fixture
-def stepprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """The command line in this process: (exit code, stdout, stderr)."""
-    monkeypatch.setenv("STEPPROF_CACHE", str(tmp_path / "cache"))
-
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["stepprof", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return call
 
 
 def test_query_prints_rows_or_a_document(stepprof):

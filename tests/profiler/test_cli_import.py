@@ -1,13 +1,10 @@
 """`stepprof import` with several files and with labels of another trace, as a script meets it."""
 
 import json
-import signal
-import sys
 from pathlib import Path
 
 import pytest
 
-from stepprof.profiler.cli import main
 from tests.real_runs import find
 from tests.trace_builder import NsysExport
 
@@ -27,23 +24,6 @@ def program(path: Path, pid: int, utc: int = 1, labelled: bool = False, kernels:
             e.api("cudaLaunchKernel", at + 1, at + 5, correlation=correlation, pid=pid)
             e.kernel(name, at + 20, at + 40, correlation=correlation, pid=pid)
     return e.write(path)
-
-
-@pytest.fixture
-def stepprof(tmp_path, monkeypatch, capsys):
-    """Run stepprof in this process: (exit code, standard output, standard error)."""
-    monkeypatch.setenv("STEPPROF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["stepprof", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return run
 
 
 def test_labels_come_from_another_trace(stepprof, tmp_path):

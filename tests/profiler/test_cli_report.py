@@ -9,25 +9,9 @@ from typing import Any
 
 import pytest
 
-from stepprof.profiler.cli import main
 from stepprof.profiler.report import terminal
 from tests.profiler.report.whole_report import OTHER, PROPOSALS, SCORE, TRACE, bench_document
 from tests.real_runs import run_of
-
-
-@pytest.fixture
-def stepprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """The command line in this process, in an empty folder: (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["stepprof", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return call
 
 
 def figures_of(page: Path) -> dict[str, Any]:

@@ -4,7 +4,6 @@ The trace is made here, around the times that the run stamped: what a GPU would 
 """
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from stepprof.profiler.cli import main
 from stepprof.profiler.store import open_run
 from tests.trace_builder import NsysExport
 
@@ -45,23 +43,6 @@ def traced(path: Path, calls: list[dict[str, Any]], with_epoch: bool = True) -> 
             e.api("cudaLaunchKernel", at + 1 + i, at + 2 + i, correlation=first + i)
             e.kernel(name, at + 100 + 200 * i, at + 300 + 200 * i, correlation=first + i)
     return e.write(path)
-
-
-@pytest.fixture
-def stepprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Run stepprof in this process: (exit code, standard output, standard error)."""
-    monkeypatch.setenv("STEPPROF_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["stepprof", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return run
 
 
 def test_calls_and_steps_of_a_resident_run(stepprof, tmp_path: Path, stamped: list[dict[str, Any]]):

@@ -2,13 +2,10 @@
 
 import csv
 import json
-import signal
-import sys
-from typing import NamedTuple
 
 import pytest
 
-from stepprof.profiler.cli import main
+from tests.profiler.conftest import Done
 from tests.real_runs import run_of
 
 KEYS = {
@@ -21,28 +18,12 @@ ROWS = {
 QUOTED = ("--expert-bytes", "12582912", "--bandwidth", "4000")
 
 
-class Done(NamedTuple):
-    """What a command left behind."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def breakdown(monkeypatch, capsys, tmp_path):
-    """`stepprof breakdown` on the demo capture in this process."""
+def breakdown(stepprof):
+    """`stepprof breakdown` on the demo capture."""
 
     def run(*words: object, trace: str = "h200x2_overlap.sqlite") -> Done:
-        path = run_of(trace, edges=trace == "h200x2_overlap.sqlite").path
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(signal, "signal", lambda *_: None)
-        monkeypatch.setattr(sys, "argv", ["stepprof", "breakdown", str(path), *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-            sys.exit(0)
-        code = ended.value.code
-        return Done(code if isinstance(code, int) else 0, *capsys.readouterr())
+        return stepprof("breakdown", run_of(trace, edges=trace == "h200x2_overlap.sqlite").path, *words)
 
     return run
 

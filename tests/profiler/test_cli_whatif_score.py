@@ -12,8 +12,7 @@ import pytest
 
 from stepprof.profiler.commands.whatif import spelled
 from tests.analyses.gates.gates import document
-from tests.profiler.test_cli_gates import answer
-from tests.profiler.test_cli_gates import run as run  # a fixture
+from tests.profiler.conftest import answer
 from tests.real_runs import run_of
 
 PROPOSALS = """
@@ -46,8 +45,8 @@ CONTROLS = ("--control", "a1.json", "a2.json", "a3.json")
 CANDIDATES = ("--candidate", "b1.json", "b2.json", "b3.json")
 
 
-def test_predict_then_measure_then_score(folder, run):
-    predicted = run("whatif", "before.duckdb", "p.toml", "--predict-only", *CONTROLS, "--json")
+def test_predict_then_measure_then_score(folder, stepprof):
+    predicted = stepprof("whatif", "before.duckdb", "p.toml", "--predict-only", *CONTROLS, "--json")
     assert predicted.returncode == 0, predicted.stderr
     first, second = answer(predicted)
     assert [first["proposal"], second["proposal"]] == ["shorter lm_head", "no norms"]
@@ -56,61 +55,61 @@ def test_predict_then_measure_then_score(folder, run):
     assert entries(folder) == [first, second]
 
     name = ("--proposal", "no norms")
-    scored = run("whatif", "--score", "before.duckdb", *name, *CONTROLS, *CANDIDATES, "--json")
+    scored = stepprof("whatif", "--score", "before.duckdb", *name, *CONTROLS, *CANDIDATES, "--json")
     assert scored.returncode == 0, scored.stderr
     done = answer(scored)
     assert done == second | {"measured_step_ms": 1.91, "measured_saving_ms": 0.09, "noise_floor_ms": 0.01633}
     assert entries(folder) == [first, done]
 
-    again = run("whatif", "--score", "before.duckdb", *name, *CONTROLS, *CANDIDATES)
+    again = stepprof("whatif", "--score", "before.duckdb", *name, *CONTROLS, *CANDIDATES)
     assert (again.returncode, "waits for its measurement" in again.stderr) == (4, True)
 
-    shown = run("whatif", "--scores")
+    shown = stepprof("whatif", "--scores")
     assert "no norms" in shown.stdout and "waits" in shown.stdout and "Track record: 1 scored" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 80
-    assert answer(run("whatif", "--scores", "--json"))["pending"] == [first]
+    assert answer(stepprof("whatif", "--scores", "--json"))["pending"] == [first]
 
-    plain = run("whatif", "before.duckdb", "p.toml")
+    plain = stepprof("whatif", "before.duckdb", "p.toml")
     assert "Track record: 1 scored" in plain.stdout
-    assert answer(run("whatif", "before.duckdb", "p.toml", "--json"))["track_record"].startswith("Track record: 1")
+    assert answer(stepprof("whatif", "before.duckdb", "p.toml", "--json"))["track_record"].startswith("Track record: 1")
 
 
-def test_another_prediction_is_refused_and_none_at_all_is_made(folder, run):
+def test_another_prediction_is_refused_and_none_at_all_is_made(folder, stepprof):
     name = ("--proposal", "no norms")
-    once = run("whatif", "--score", "before.duckdb", "p.toml", *name, *CONTROLS, *CANDIDATES, "--json")
+    once = stepprof("whatif", "--score", "before.duckdb", "p.toml", *name, *CONTROLS, *CANDIDATES, "--json")
     assert (once.returncode, entries(folder)) == (0, [answer(once)])
 
-    run("whatif", "before.duckdb", "p.toml", "--predict-only", *name, *CONTROLS)
+    stepprof("whatif", "before.duckdb", "p.toml", "--predict-only", *name, *CONTROLS)
     (folder / "p.toml").write_text(PROPOSALS.replace('role = "norm"', 'role = "mhc"'))
-    changed = run("whatif", "--score", "before.duckdb", "p.toml", *name, *CONTROLS, *CANDIDATES)
+    changed = stepprof("whatif", "--score", "before.duckdb", "p.toml", *name, *CONTROLS, *CANDIDATES)
     assert (changed.returncode, "what was predicted is not changed" in changed.stderr) == (4, True)
     assert entries(folder)[1]["measured_step_ms"] is None
 
 
-def test_before_and_after_alone_are_one_launch_an_arm(folder, run):
+def test_before_and_after_alone_are_one_launch_an_arm(folder, stepprof):
     shutil.copy(folder / "before.duckdb", folder / "after.duckdb")
-    once = run("whatif", "--score", "before.duckdb", "after.duckdb", "p.toml", "--proposal", "no norms", "--json")
+    once = stepprof("whatif", "--score", "before.duckdb", "after.duckdb", "p.toml", "--proposal", "no norms", "--json")
     found = answer(once)
     assert (found["measured_saving_ms"], found["noise_floor_ms"]) == (0.0, None)
 
 
-def test_predictions_for_a_person_say_which_step_they_start_from(folder, run):
-    traced = run("whatif", "before.duckdb", "p.toml", "--predict-only", "--proposal", "no norms").stdout
+def test_predictions_for_a_person_say_which_step_they_start_from(folder, stepprof):
+    traced = stepprof("whatif", "before.duckdb", "p.toml", "--predict-only", "--proposal", "no norms").stdout
     assert traced.startswith("step today 1.9560 ms, from the trace as traced")
     assert max(map(len, traced.splitlines())) <= 80
     untraced = ("whatif", "before.duckdb", "p.toml", "--predict-only", "--proposal", "shorter lm_head", *CONTROLS)
-    assert run(*untraced).stdout.startswith("step today 2.0000 ms, from launches of --control")
+    assert stepprof(*untraced).stdout.startswith("step today 2.0000 ms, from launches of --control")
 
 
-def test_suggestions_are_taken_back(folder, run):
-    found = answer(run("whatif", "before.duckdb", "--suggest", "--most", 2, "-o", "s.toml", "--json"))
+def test_suggestions_are_taken_back(folder, stepprof):
+    found = answer(stepprof("whatif", "before.duckdb", "--suggest", "--most", 2, "-o", "s.toml", "--json"))
     assert (folder / "s.toml").read_text() == found["toml"]
     assert [row["saved_ops"] for row in found["suggestions"]] == [21, 20]
-    again = answer(run("whatif", "before.duckdb", "s.toml", "--json"))
+    again = answer(stepprof("whatif", "before.duckdb", "s.toml", "--json"))
     deltas = {one["name"]: one["alone"]["delta_ms"]["value"] for one in again["proposals"]}
     assert deltas == {row["name"]: row["delta_ms"]["value"] for row in found["suggestions"]}
 
-    shown = run("whatif", "before.duckdb", "--suggest", "--most", 1).stdout
+    shown = stepprof("whatif", "before.duckdb", "--suggest", "--most", 1).stdout
     table, _, toml = shown.partition("# Fusions")
     assert "mhc_pre_rms_norm_kernel" in table
     assert len(tomllib.loads("# Fusions" + toml)["proposal"]) == 1
@@ -130,8 +129,8 @@ def test_suggestions_are_taken_back(folder, run):
         (("--scores", "--scores-file", "p.toml"), 1, "p.toml is no list of scores"),
     ],
 )  # fmt: skip
-def test_faults_are_one_sentence(folder, run, words, code, said):
-    done = run("whatif", *words)
+def test_faults_are_one_sentence(folder, stepprof, words, code, said):
+    done = stepprof("whatif", *words)
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr and done.stderr.count("\n") == 1
     assert not (folder / "whatif_scores.json").exists()
