@@ -3,8 +3,9 @@
     python benchmarks/capture_agreement.py OURS.duckdb NSYS.duckdb [--edges EDGES.tsv.gz]
 
 Both runs must be of the same command. Ops are matched by step and by the graph node made at capture, whose
-ids are the same from launch to launch; durations are medians over the steps. `edges` compares the recorded
-edges of OURS with a file of them (the ids of the same program). Exit code 3 where a bar is missed.
+ids are the same from launch to launch; durations are trimmed means over the replays. Two runs of one tool tell
+how far launches differ by themselves. `edges` compares the recorded edges of OURS with a file of them (the ids
+of the same program). Exit code 3 where a bar is missed.
 """
 
 from __future__ import annotations
@@ -17,17 +18,21 @@ import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
+import numpy as np
+
 from stepprof.analyses.attribution import Attribution, attribute
+from stepprof.analyses.statistics.series import trimmed_mean
 from stepprof.profiler.ingest.cache import cached_run
 from stepprof.profiler.ingest.importer import Extras
 from stepprof.profiler.store import Store, open_run
 
 SHORTEST_NS = 2000  # below, durations are not compared
 CLOSE = 0.01
-Nodes = dict[int, tuple[str, int, float]]  # origin node -> name, device, median ns
+TICK_NS = 32  # the step of an H200's clock: durations are multiples of it, give or take 1 (share in `on_tick`)
+Nodes = dict[int, tuple[str, int, float]]  # origin node -> name, device, mean ns without the outer tenths
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,20 @@ def step_ops(run: Run) -> list[Counter[str]]:
 def nodes(store: Store) -> Nodes:
     """Ops of graph replays by the node made at capture."""
     rows = store.rows("""
-        SELECT origin_node, any_value(text), any_value(device), median(end_ns - start_ns)
+        SELECT origin_node, any_value(text), any_value(device), list(end_ns - start_ns)
         FROM op JOIN name USING (name_id) WHERE graph_node IS NOT NULL GROUP BY origin_node""")
-    return {node: (plain_name(text), device, float(ns)) for node, text, device, ns in rows}
+    return {node: (plain_name(text), device, trimmed_mean(np.array(ns))) for node, text, device, ns in rows}
+
+
+def on_tick(store: Store) -> float:
+    """Share of durations that are a multiple of the clock's step, give or take 1 ns."""
+    share = f"avg(((end_ns - start_ns + 1) % {TICK_NS} <= 2)::INT)"
+    return float(store.value(f"SELECT {share} FROM op WHERE graph_node IS NOT NULL"))
+
+
+def close(ns: float, other_ns: float, least_ns: float = 0) -> bool:
+    """Within 1 %, or within `least_ns`."""
+    return abs(ns - other_ns) <= max(CLOSE * other_ns, least_ns)
 
 
 def compared(ours: Run, theirs: Run) -> dict[str, Any]:
@@ -69,7 +85,8 @@ def compared(ours: Run, theirs: Run) -> dict[str, Any]:
     a, b = nodes(ours.store), nodes(theirs.store)
     both = a.keys() & b.keys()
     long = [node for node in both if min(a[node][2], b[node][2]) > SHORTEST_NS]
-    ratios = [a[node][2] / b[node][2] for node in long]
+    pairs = [(a[node][2], b[node][2]) for node in long]
+    ratios = [ns / other_ns for ns, other_ns in pairs]
     mine, other = step_ops(ours), step_ops(theirs)
     typical = Counter(json.dumps(sorted(step.items())) for step in other).most_common(1)
     same = sum(json.dumps(sorted(step.items())) == typical[0][0] for step in mine) if typical else 0
@@ -80,7 +97,10 @@ def compared(ours: Run, theirs: Run) -> dict[str, Any]:
         "nodes": [len(a), len(b), len(both)],
         "names_differ": sorted({(a[n][0], b[n][0]) for n in both if a[n][:2] != b[n][:2]})[:10],
         "durations_compared": len(ratios),
-        "durations_close": sum(abs(r - 1) <= CLOSE for r in ratios) / len(ratios) if ratios else None,
+        "durations_close": mean(close(*pair) for pair in pairs) if pairs else None,
+        "durations_close_or_one_tick": mean(close(*pair, TICK_NS) for pair in pairs) if pairs else None,
+        "work_ratio": sum(ns for ns, _ in pairs) / sum(ns for _, ns in pairs) if pairs else None,
+        "on_tick": on_tick(ours.store),
         "duration_ratio_p50": median(ratios) if ratios else None,
         "worst": by_name(a, b, long),
         "labelled": labelled_share(ours.found),

@@ -41,8 +41,11 @@ class Cell:
             self.spans.append(statistics.median(part["span_ms"]))
 
 
-def row(workload: str, part: str, mode: str, cell: Cell, untraced: Cell) -> dict[str, Any]:
-    """One row of the receipt; ratios are None with fewer than two launches on each side."""
+def row(workload: str, part: str, mode: str, cell: Cell, untraced: Cell, nsys: Cell | None = None) -> dict[str, Any]:
+    """One row of the receipt; ratios are None with fewer than two launches on each side.
+
+    `step_against_nsys` is the mode's step over nsys's: above 1 where it costs more.
+    """
     found: dict[str, Any] = {
         "workload": workload,
         "part": part,
@@ -56,7 +59,25 @@ def row(workload: str, part: str, mode: str, cell: Cell, untraced: Cell) -> dict
     if mode != "untraced":
         found["step_inflation"] = ratio(cell.walls, untraced.walls)
         found["span_inflation"] = ratio(cell.spans, untraced.spans)
+    if mode in ("collector", "torch") and nsys is not None:
+        found["step_against_nsys"] = ratio(cell.walls, nsys.walls)
     return found | _trace_figures(cell, untraced)
+
+
+def cell_of(found: dict[str, Any]) -> Cell:
+    """The cell that a row of a receipt was made from."""
+    cell = Cell(list(found["step_ms"]), list(found["span_ms"]), found["span_of"] or "", faults=list(found["faults"]))
+    if "ops_per_step" in found:
+        cell.traced = Traced(
+            found["traced_steps"],
+            found["ops_per_step"],
+            found["traced_span_us"],
+            found["kernel_duration_us"] * found["ops_per_step"],
+            found["dropped_records"],
+            found["record_bytes_per_op"],
+            found["run_bytes_per_op"],
+        )
+    return cell
 
 
 def _trace_figures(cell: Cell, untraced: Cell) -> dict[str, Any]:

@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import statistics
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from receipt import changed, commands, gpus, versions
 
 from stepprof.runtime.arguments import devices as devices_of
 from stepprof.runtime.config import PRESETS, Config, preset
@@ -120,41 +119,13 @@ def table(figures: dict[str, list[float | str]]) -> list[dict[str, Any]]:
     return rows
 
 
-def gpu() -> dict[str, str]:
-    """Name and driver of the first GPU; nothing without one."""
-    ask = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    try:
-        name, driver = (
-            subprocess.run(ask, capture_output=True, text=True, check=True).stdout.splitlines()[0].split(", ")
-        )
-    except (OSError, subprocess.CalledProcessError, IndexError, ValueError):
-        return {}
-    return {"gpu": name, "driver": driver}
-
-
-def versions() -> dict[str, str]:
-    """Of Python and of what the kernels are made with, as installed."""
-    found = {"python": platform.python_version()}
-    for package in ("torch", "triton"):
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
-
-
 def continued(before: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """Both receipts as one: launches one after the other, commands as a list."""
-    commands = before["command"] if isinstance(before["command"], list) else [before["command"]]
     figures = {row["variant"]: row["launches_ms"] + row["faults"] for row in before["rows"]}
     for row in more["rows"]:
         figures[row["variant"]] = figures.get(row["variant"], []) + row["launches_ms"] + row["faults"]
-    head = {key: before[key] for key in before if key != "rows"} | {"command": [*commands, more["command"]]}
+    head = {key: before[key] for key in before if key != "rows"} | {"command": [*commands(before), more["command"]]}
     return {**head, "switches": before["switches"] | more["switches"], "rows": table(figures)}
-
-
-def changed(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """What differs between the machine of a receipt and this one; empty where nothing does."""
-    keys = [key for key in ("gpu", "driver", "devices", "versions") if before.get(key) != now.get(key)]
-    return "; ".join(f"{key} is {now.get(key)} now and was {before.get(key)}" for key in keys)
 
 
 def head_of(given: argparse.Namespace, chosen: dict[str, tuple[str, ...]], devices: tuple[str, str]) -> dict[str, Any]:
@@ -162,16 +133,17 @@ def head_of(given: argparse.Namespace, chosen: dict[str, tuple[str, ...]], devic
     alone = (
         {"note": f"both cards are {devices[0]}: the sidecar's work is not hidden."} if devices[0] == devices[1] else {}
     )
+    cards = gpus()
     command = f"python benchmarks/switches.py --preset {given.preset} --steps {given.steps} --rounds {given.rounds}"
     command += f" --controls {given.controls}" if given.controls != 1 else ""
     command += f' --variants "{given.variants}"' if given.variants else ""
     command += f" --devices {','.join(given.devices)}" if given.devices else ""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        **gpu(),
+        **({"gpu": cards[0][0], "driver": cards[0][1]} if cards else {}),
         "devices": list(devices),
         **alone,
-        "versions": versions(),
+        "versions": versions("torch", "triton"),
         "command": command,
         "switches": {name: " ".join(words) for name, words in chosen.items()},
     }
@@ -210,7 +182,7 @@ def main() -> None:
     before = json.loads(given.before.read_text()) if given.before else None
     chosen, devices = chosen_variants(parser, given), given.devices or devices_of("auto", "auto")
     head = head_of(given, chosen, devices)
-    if before is not None and (why := changed(before, head)):
+    if before is not None and (why := changed(before, head, ("gpu", "driver", "devices", "versions"))):
         parser.error(f"--continue: {why}: start a receipt of its own")
     launcher = Launcher(given.preset, given.steps, devices)
     found = head | {"rows": table(measure(launcher, chosen, given.rounds, given.seconds, given.controls))}

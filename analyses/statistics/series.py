@@ -41,7 +41,7 @@ class Series:
 def describe_series(values: np.ndarray) -> Series:
     """Figures of one launch's steps, in their order."""
     x = np.asarray(values, dtype=float)
-    median, trimmed = float(np.median(x)), _trimmed(x)
+    median, trimmed = float(np.median(x)), trimmed_mean(x)
     if len(x) < FEWEST or np.ptp(x) == 0:
         return Series(len(x), median, trimmed, None, None, None, None, None)
     error = median_error(x)
@@ -90,6 +90,7 @@ def _ranks(x: np.ndarray) -> np.ndarray:
     return ((last - count + last + 1) / 2)[group]
 
 
-def _trimmed(x: np.ndarray) -> float:
+def trimmed_mean(x: np.ndarray) -> float:
+    """Mean without the lowest and highest 10 %."""
     cut = len(x) // 10
     return float(np.sort(x)[cut : len(x) - cut].mean())

@@ -11,8 +11,8 @@ from stepprof.profiler.capture import nsys, torch_profiler
 from stepprof.profiler.capture.build import collector
 from stepprof.profiler.capture.builtin import Program
 from stepprof.profiler.capture.machine import Machine, check_gpu, find_cupti, gpu_fault
-from stepprof.profiler.capture.window import Window
 from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.window import Window
 
 Recorder = Literal["cupti", "nsys", "torch", "marks"]
 Backend = Literal["auto", Recorder]

@@ -24,10 +24,10 @@ from stepprof.profiler.capture.machine import Machine, this_machine
 from stepprof.profiler.capture.manifest import manifest
 from stepprof.profiler.capture.nvml import Sampler
 from stepprof.profiler.capture.options import CaptureOptions, Control
-from stepprof.profiler.capture.window import Window, keep_window
 from stepprof.profiler.capture.workplace import say, workplace
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.importer import import_run
+from stepprof.profiler.ingest.window import Window, keep_window
 from stepprof.profiler.store import Store, open_run
 
 FACTS = "facts.jsonl"
@@ -138,7 +138,8 @@ def _import(session: Session, recording: Recording, sampler: Sampler) -> Capture
 
     def finish(store: Store) -> None:
         _check_ops(store)
-        keep_window(store, options.window, recorded=session.backend in ("cupti", "marks"))
+        if session.backend not in ("cupti", "marks"):  # whose records tell their window
+            keep_window(store, options.window, recorded=False)
         found.append(_inflation(session, store))
         rows = session.entries | _sampled(sampler) | (found[0].manifest if found[0] else {})
         rows["exit_code"] = str(recording.code)

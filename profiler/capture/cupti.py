@@ -15,9 +15,9 @@ from typing import Literal
 from stepprof.profiler.capture.build import collector
 from stepprof.profiler.capture.machine import Machine, find_cupti
 from stepprof.profiler.capture.program import run_program
-from stepprof.profiler.capture.window import Window
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.record_file import record_files
+from stepprof.profiler.ingest.window import Window
 
 Mode = Literal["ops", "marks"]
 
@@ -40,6 +40,7 @@ def record(
 ) -> Recording:
     """Run the program with the collector loaded; InputError where the disk took no more."""
     folder.mkdir(exist_ok=True)
+    window.save(folder)
     code = run_program(command, _environment(mode, folder, window, machine), quiet)
     _check_disk(folder)
     return Recording(code, folder)

@@ -15,9 +15,9 @@ from typing import Literal
 
 from stepprof.profiler.capture.cupti import Recording
 from stepprof.profiler.capture.program import run_program
-from stepprof.profiler.capture.window import Window
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.nsys_tools import find_nsys
+from stepprof.profiler.ingest.window import Window
 
 WISHES = (
     ("--cuda-graph-trace", "node"),  # without it the kernels of graphs are hidden

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from stepprof.profiler.capture.backends import Backend
-from stepprof.profiler.capture.window import Window
+from stepprof.profiler.ingest.window import Window
 
 Control = Literal["none", "before", "both"]
 

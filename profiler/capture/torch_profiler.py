@@ -14,8 +14,8 @@ from pathlib import Path
 from stepprof.profiler.capture.builtin import Program
 from stepprof.profiler.capture.cupti import Recording
 from stepprof.profiler.capture.program import run_program
-from stepprof.profiler.capture.window import Window
 from stepprof.profiler.errors import UsageError
+from stepprof.profiler.ingest.window import Window
 
 TRACE = "torch.json"
 # marks as ranges of torch.profiler; Kineto's own notes are no answer of the user's program

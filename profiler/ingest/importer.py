@@ -39,6 +39,7 @@ from stepprof.profiler.ingest.parquet_reader import ParquetExport, parquet_files
 from stepprof.profiler.ingest.record_file import record_files
 from stepprof.profiler.ingest.residents import load_residents
 from stepprof.profiler.ingest.sqlite_reader import SqliteExport, reason
+from stepprof.profiler.ingest.window import keep_window, window_of
 from stepprof.profiler.store import Store, create
 
 NSYS = (NSYS_SQLITE, NSYS_PARQUET, NSYS_REPORT, NSYS_CAPTURE)
@@ -93,6 +94,8 @@ def import_run(
             _read(store, trace, source, cpu_stand_in)
             store.con.execute("INSERT INTO run VALUES ('source_hash', ?)", [digest.result()])
         add_extras(store, extras)
+        if source.format == RECORDS:
+            keep_window(store, window_of(source.path), recorded=True)
         if finish is not None:
             finish(store)
 

@@ -5,13 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.repository import ROOT
 from tests.trace_builder import TraceBuilder
 
 
 @pytest.fixture
-def traced(monkeypatch) -> Any:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+def traced() -> Any:
     return importlib.import_module("nodes_traced")
 
 

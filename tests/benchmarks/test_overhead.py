@@ -13,13 +13,12 @@ from tests.repository import ROOT
 
 
 @pytest.fixture
-def figures(monkeypatch) -> Any:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+def figures() -> Any:
     return importlib.import_module("overhead_figures")
 
 
 @pytest.fixture
-def overhead(figures) -> Any:
+def overhead() -> Any:
     return importlib.import_module("overhead")
 
 
@@ -92,6 +91,41 @@ def test_round_robin_with_a_mode_that_fails(overhead, capsys):
     assert rows["nsys"] == {
         "workload": "chains", "part": None, "mode": "nsys", "launches": 0, "faults": ["nsys is not found."] * 2,
     }  # fmt: skip
+
+
+def test_a_receipt_is_continued_where_it_has_too_few_launches(overhead):
+    """Two launches untraced and one of nsys are known; three of each are wanted, so one and two are started."""
+    known = [("untraced", 1.0), ("untraced", 1.0), ("nsys", 1.5)]
+    first = overhead.measure(["chains"], [], 0, 60)
+    for mode, wall in known:
+        first.add("chains", mode, overhead.Launched([part(wall, 0.8)]), Path())
+    first.faults["chains", "marks"].append(overhead.NO_TIME)
+    figures = importlib.import_module("overhead_figures")
+    first.cells["chains", "1k", "nsys"].traced = figures.Traced(3, 1000.0, 1000.0, 600.0, 0, 50.0, 20.0)
+    receipt = json.loads(json.dumps({"rows": first.rows()}))
+    session = overhead.continued(receipt)
+    assert session.rows() == [row for row in first.rows() if row["part"]]
+    asked: list[str] = []
+
+    def start(mode: str, command: list[str], folder: Path, limit_s: float) -> Any:
+        asked.append(mode)
+        return overhead.Launched([part({"untraced": 1.0, "nsys": 1.5}[mode])])
+
+    done = overhead.measure(["chains"], ["untraced", "nsys"], 3, 60, start, session=session)
+    assert asked == ["nsys", "untraced", "nsys"]
+    rows = {row["mode"]: row for row in done.rows()}
+    assert (rows["untraced"]["launches"], rows["nsys"]["launches"]) == (3, 3)
+    assert rows["nsys"]["step_inflation"]["value"] == pytest.approx(1.5) and rows["nsys"]["ops_per_step"] == 1000
+
+
+def test_our_collector_is_held_against_nsys(overhead):
+    session = overhead.measure(["chains"], [], 0, 60)
+    for mode, wall in (("untraced", 1.0), ("nsys", 1.25), ("collector", 1.5)):
+        for _ in range(2):
+            session.add("chains", mode, overhead.Launched([part(wall)]), Path())
+    rows = {row["mode"]: row for row in session.rows()}
+    assert rows["collector"]["step_against_nsys"]["value"] == pytest.approx(1.2)
+    assert "step_against_nsys" not in rows["nsys"] and "step_against_nsys" not in rows["untraced"]
 
 
 def test_nothing_starts_without_time(overhead):

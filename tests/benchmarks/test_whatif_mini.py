@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -21,18 +21,7 @@ from stepprof.runtime.config import preset
 from tests.real_runs import attributed, run_of
 from tests.repository import ROOT
 
-
-def script(name: str) -> Any:
-    """A benchmark as a module."""
-    spec = importlib.util.spec_from_file_location(f"{name}_of_plan", ROOT / f"benchmarks/{name}.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-plan, switches = script("whatif_mini"), script("switches")
+plan, switches = importlib.import_module("whatif_mini"), importlib.import_module("switches")
 MINI = "mini_h200x2.sqlite"
 CONFIG = preset("mini")
 LAYERS = CONFIG.layers

@@ -8,8 +8,8 @@ from stepprof.profiler.capture import backends, nsys
 from stepprof.profiler.capture.backends import choose
 from stepprof.profiler.capture.builtin import Program
 from stepprof.profiler.capture.machine import Machine
-from stepprof.profiler.capture.window import Window
 from stepprof.profiler.errors import InputError, UsageError
+from stepprof.profiler.ingest.window import Window
 
 MODEL, OTHER = Program(["python"], built_in=True), Program(["decode"])
 GPU, CPU, NO_GPU, OLD = Machine(13000, 2), Machine(None, 0), Machine(13000, 0), Machine(11080, 1)

@@ -111,6 +111,19 @@ def test_steps_window(capture, tmp_path):
     assert manifest(tmp_path / "r.duckdb")["window"] == "steps 2:4"
 
 
+@pytest.mark.parametrize("window", [("--steps", "2:4"), ("--range", "^step/[13]$")])
+def test_kept_records_tell_their_window(capture, tmp_path, window):
+    done = capture("--no-control", *window, "--keep-records", "-o", "r.duckdb")
+    assert done.returncode == 0, done.stderr
+    again = [*STEPPROF, "import", "r.duckdb.records", "-o", "again.duckdb"]
+    subprocess.run(again, cwd=tmp_path, check=True, capture_output=True)
+    rows = []
+    for name in ("r", "again"):
+        with duckdb.connect(str(tmp_path / f"{name}.duckdb"), read_only=True) as con:
+            rows.append([con.execute(f"FROM {table} ORDER BY ALL").fetchall() for table in ("op", "api", "range")])
+    assert rows[0] == rows[1] and len(rows[0][0]) >= 6
+
+
 def test_range_window(capture, tmp_path):
     done = capture("--no-control", "--range", "^step/[13]$", "-o", "r.duckdb")
     assert done.returncode == 0, done.stderr

@@ -10,9 +10,9 @@ from stepprof.analyses.attribution import attribute
 from stepprof.profiler.capture import command, nsys
 from stepprof.profiler.capture.machine import Machine
 from stepprof.profiler.capture.options import CaptureOptions
-from stepprof.profiler.capture.window import Window
 from stepprof.profiler.demo import TRACE
 from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.window import Window
 from stepprof.profiler.store import open_run
 
 FAKE = """#!/bin/sh

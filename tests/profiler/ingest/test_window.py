@@ -3,8 +3,8 @@
 import pytest
 
 from stepprof.analyses.refusals import refuse_unanswerable
-from stepprof.profiler.capture.window import Window, keep_window
 from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.window import Window, keep_window, window_of
 from stepprof.profiler.store import Store
 from tests.trace_builder import TraceBuilder
 
@@ -124,3 +124,22 @@ def test_an_empty_window_is_told(window, sentence):
 def test_a_run_without_ranges_says_so():
     with pytest.raises(InputError, match="the run has no ranges at all"):
         keep_window(TraceBuilder().kernel("k", 1, 2).store(), Window(range_="x"), recorded=True)
+
+
+def test_a_window_is_read_again_as_it_was_saved(tmp_path):
+    for window in (Window(steps="2:4", marker="tick"), Window(range_="^x"), Window(delay_s=0.5, duration_s=2)):
+        window.save(tmp_path)
+        assert window_of(tmp_path) == window == window_of(tmp_path / "7.steprec")
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    Window().save(whole)
+    assert window_of(whole) == Window() and not list(whole.iterdir())
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}}", '{"steps": 5}', '{"steps": "5:1"}', '{"shell": "rm"}', '{"delay_s": "x"}']
+)
+def test_a_damaged_window_is_told(tmp_path, text):
+    (tmp_path / "window.json").write_text(text)
+    with pytest.raises(InputError, match=r"window\.json is no window of a capture: record again, or remove it"):
+        window_of(tmp_path)

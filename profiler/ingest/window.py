@@ -1,12 +1,16 @@
 """Which part of a run is recorded: all of it, some steps, some ranges, or some time.
 
+    window.save(folder)                       # beside the records, before the program starts
+    keep_window(store, window_of(folder), recorded=True)
+
 Ranges and graph nodes are recorded outside the window too, since labels need those made at capture.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stepprof.profiler.errors import InputError, UsageError
@@ -16,6 +20,7 @@ from stepprof.profiler.store import Store
 ANY_STEP = (
     r"^(step(?:[ _#:/]?\d+)?|decode_step(?:[ _#/:]?\d+)?|execute_.*|step\[[A-Z_]+\b.*\]|ProfilerStep#\d+|token_\d+.*)$"
 )
+FILE = "window.json"
 CHOSEN = "CREATE TEMP TABLE _chosen AS FROM _matching WHERE "
 
 
@@ -64,6 +69,11 @@ class Window:
             return f"steps {self.steps}"
         return f"range {self.range_}" if self.range_ is not None else times or "all"
 
+    def save(self, folder: Path) -> None:
+        """Beside the records, so that an import of them alone knows what they are; nothing where all is recorded."""
+        if self.words != "all":
+            (folder / FILE).write_text(json.dumps(asdict(self)) + "\n")
+
     @staticmethod
     def _check_steps(steps: str) -> None:
         match = re.fullmatch(r"(\d{1,9}):(\d{1,9})", steps)
@@ -76,6 +86,17 @@ class Window:
             re.compile(text or "")
         except re.error as fault:
             raise UsageError(f"{option} {text!r} is not a regular expression ({fault}): correct it.") from None
+
+
+def window_of(records: Path) -> Window:
+    """The window of a folder of records, or of one of its files; InputError where it is not as `save` wrote it."""
+    path = (records if records.is_dir() else records.parent) / FILE
+    if not path.is_file():
+        return Window()
+    try:
+        return Window(**json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError, UsageError):
+        raise InputError(f"{path} is no window of a capture: record again, or remove it to read all records.") from None
 
 
 def keep_window(store: Store, window: Window, recorded: bool) -> None:
