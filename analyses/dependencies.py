@@ -70,7 +70,7 @@ class _Best:
 def dependencies(store: Store, ops: Ops, use_edges: bool = True) -> Dependencies:
     """Predecessors of all ops; `use_edges=False` ignores recorded edges, to test the inference."""
     store.con.execute(HOST_SQL.read_text())
-    edges = replay_edges(store, ops) if use_edges else _no_edges(ops)
+    edges = replay_edges(store, ops) if use_edges else ReplayEdges.none(len(ops))
     best = _Best(ops)
     best.offer(edges.target, edges.source, RECORDED, edges.programmatic)
 
@@ -85,11 +85,6 @@ def dependencies(store: Store, ops: Ops, use_edges: bool = True) -> Dependencies
     alone = np.flatnonzero(best.predecessor == UNKNOWN)
     best.offer(alone, ended_before(ops, np.arange(len(ops)), ops.start[alone], alone), INFERRED)
     return Dependencies(best.predecessor, best.source, best.programmatic, head, edges.contradicted)
-
-
-def _no_edges(ops: Ops) -> ReplayEdges:
-    none = np.zeros(0, np.int64)
-    return ReplayEdges(none, none, np.zeros(0, bool), np.zeros(len(ops), bool), 0)
 
 
 def ended_before(ops: Ops, among: Ints, at: Ints, target: Ints | None = None) -> Ints:

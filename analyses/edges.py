@@ -27,6 +27,14 @@ class ReplayEdges:
     programmatic: Bools
     known: Bools
     contradicted: int  # instances whose source started after its target: left out
+    apart_source: Ints  # of those the ones between two cards, which show that their clocks are apart
+    apart_target: Ints
+
+    @staticmethod
+    def none(ops: int) -> ReplayEdges:
+        """No edges on record for so many ops."""
+        empty = np.zeros(0, np.int64)
+        return ReplayEdges(empty, empty, np.zeros(0, bool), np.zeros(ops, bool), 0, empty, empty)
 
 
 def replay_edges(store: Store, ops: Ops) -> ReplayEdges:
@@ -35,8 +43,7 @@ def replay_edges(store: Store, ops: Ops) -> ReplayEdges:
     nodes = np.unique(ops.node[ops.node != UNKNOWN])
     edges = contract([(a, b, p) for a, b, p in rows], set(nodes.tolist()))
     if not edges:
-        none = np.zeros(0, np.int64)
-        return ReplayEdges(none, none, np.zeros(0, bool), np.zeros(len(ops), bool), 0)
+        return ReplayEdges.none(len(ops))
     table = np.array(sorted(edges), dtype=np.int64)
     return _instances(
         ops, nodes, np.searchsorted(nodes, table[:, 0]), np.searchsorted(nodes, table[:, 1]), table[:, 2] == 1
@@ -93,10 +100,13 @@ def _instances(ops: Ops, nodes: Ints, a: Ints, b: Ints, programmatic: Bools) -> 
     known_launch = np.zeros(len(ops.launches.graph), bool)
     known_launch[ops.launch[at[touched[node]]]] = True
     good = exists & (source < target)
+    apart = exists & ~good & (ops.device[source] != ops.device[target])
     return ReplayEdges(
         source=source[good],
         target=target[good],
         programmatic=programmatic[edge][good],
         known=known_launch[ops.launch] & (ops.node != UNKNOWN),
         contradicted=int(np.sum(exists & ~good)),
+        apart_source=source[apart],
+        apart_target=target[apart],
     )

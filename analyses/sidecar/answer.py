@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from stepprof.analyses.attribution import Attribution
 from stepprof.analyses.ops import UNKNOWN
 from stepprof.analyses.rules import load_rules
@@ -60,7 +62,8 @@ def _answer(
 ) -> Sidecar:
     pieces = cut(calls, joins)
     waits = Waits(scene, calls, joins, steps, None if offset is None else offset.bound_ns)
-    grouped = groups(calls, joins, pieces, floor)
+    grouped = groups(waits, pieces, floor)
+    phases = phase_kinds(pieces, np.arange(len(calls)))
     fits = fit_calls(calls.rows, calls.experts, pieces.length)
     made = ~calls.empty
     room = None if floor.ns is None or not made.any() else float((pieces.length - floor.ns)[made].mean()) / 1e3
@@ -71,7 +74,7 @@ def _answer(
         skipped_share=None if calls.skipped is None else calls.skipped / max(calls.skipped + len(calls), 1),
         all=grouped[0],
         per_rows=grouped[1:],
-        phases=phase_kinds(pieces),
+        phases=phases,
         join_wait_us_per_step=float(waits.counted.sum()) / 1e3 / len(steps),
         held_us_per_step=float(waits.held.sum()) / 1e3 / len(steps),
         away_us_per_step=float(waits.away.sum()) / 1e3 / len(steps),
@@ -80,7 +83,7 @@ def _answer(
         classes=by_class(store, waits, pieces.length),
         fits=fits,
         headroom_us=room,
-        headroom_said=headroom_sentence(grouped[0], phase_kinds(pieces), floor),
+        headroom_said=headroom_sentence(grouped[0], phases, floor),
         floor_said=floor.said,
         clock_offset_bound_ns=waits.bound,
         below_bound=int(waits.below.sum()),

@@ -67,8 +67,8 @@ class Calls:
 
 def find_calls(store: Store, scene: Scene, chosen: Sequence[int]) -> Calls:
     """All calls of the chosen steps; Refused where there is no sidecar to be seen."""
-    stamped = resident_calls(store, scene)
-    _refuse_one_card(scene, len(stamped) > 0)
+    stamped, facts = resident_calls(store, scene), call_facts(store, scene.found.steps, chosen)
+    _refuse_one_card(scene, len(stamped) > 0, facts)
     calls = _of_ops(scene)
     calls = _with_stamps(calls, stamped) if len(stamped) else calls
     if not calls.worked.any():
@@ -76,11 +76,11 @@ def find_calls(store: Store, scene: Scene, chosen: Sequence[int]) -> Calls:
             f"{scene.found.source}: ops ran on another card, but no range marks them as calls of a sidecar and no "
             "copies go to and fro: mark calls with sidecar/<layer>/<phase> ranges or map your own ranges with --rules."
         )
-    calls = _counted(scene, calls, call_facts(store, scene.found.steps, chosen))
-    return replace(calls, warnings=[*calls.warnings, *_over_the_edge(scene, calls), *_unknown_rows(calls)])
+    calls = _counted(scene, calls, facts)
+    return replace(calls, warnings=[*calls.warnings, *_over_the_edge(scene, calls), *_unknown_rows(calls, facts)])
 
 
-def _refuse_one_card(scene: Scene, resident: bool) -> None:
+def _refuse_one_card(scene: Scene, resident: bool, facts: CallFacts) -> None:
     ops = scene.found.ops
     if resident or (ops.device[scene.step != UNKNOWN] != scene.main).any():
         return
@@ -88,6 +88,11 @@ def _refuse_one_card(scene: Scene, resident: bool) -> None:
         raise Refused(
             f"{scene.found.source}: the other card runs a resident kernel whose calls are not on record in these steps: "
             "import them with --resident FILE (stepprof run --resident writes it)."
+        )
+    if len(facts.step) and facts.skipped.all():
+        raise Refused(
+            f"{scene.found.source}: all {len(facts.step)} calls of these steps were skipped, so nothing ran on the "
+            "sidecar: choose other steps with --steps."
         )
     where = "all ops ran on one card" if len(np.unique(ops.device)) == 1 else "no op of the steps ran on another card"
     raise Refused(f"{scene.found.source}: {where}, so no sidecar can be seen: record both cards and all processes.")
@@ -178,10 +183,10 @@ def _over_the_edge(scene: Scene, calls: Calls) -> Warnings:
     return [{"code": "call_over_edge", "count": over, "text": text}] if over else []
 
 
-def _unknown_rows(calls: Calls) -> Warnings:
+def _unknown_rows(calls: Calls, facts: CallFacts) -> Warnings:
     count = int((calls.rows == UNKNOWN).sum())
-    text = (
-        f"{count} calls do not say how many rows they had: give the server's facts with import --facts, "
-        "or rows=R in the range around a call."
-    )
+    way = "give the server's facts with import --facts, or rows=R in the range around a call"
+    if len(facts.step) and (calls.layer == UNKNOWN).any():
+        way = "its facts are told by layer, which these calls do not name: take it from a marked run with --labels-from"
+    text = f"{count} calls do not say how many rows they had: {way}."
     return [{"code": "rows_unknown", "count": count, "text": text}] if count else []

@@ -1,6 +1,6 @@
 """Calls by rows: how long they take, and what of them is which phase and kind.
 
-everything, *by_rows = groups(calls, joins, pieces, floor)
+everything, *by_rows = groups(waits, pieces, floor)
 """
 
 from __future__ import annotations
@@ -8,30 +8,31 @@ from __future__ import annotations
 import numpy as np
 
 from stepprof.analyses.ops import UNKNOWN, Ints
-from stepprof.analyses.sidecar.calls import Calls
 from stepprof.analyses.sidecar.floor import Floor
-from stepprof.analyses.sidecar.joins import Joins
 from stepprof.analyses.sidecar.phases import GAP, PIECE_KINDS, Pieces
 from stepprof.analyses.sidecar.result import Group, PhaseKinds
+from stepprof.analyses.sidecar.waits import Waits
 
 EXPERT_PHASES = ("gather", "up_gate", "activation", "down", "gemm", "serve")
 IDLE = (GAP, "wait")
 
 
-def groups(calls: Calls, joins: Joins, pieces: Pieces, floor: Floor) -> list[Group]:
+def groups(waits: Waits, pieces: Pieces, floor: Floor) -> list[Group]:
     """All calls, then those of each number of rows, the fewest first; calls that do not say come last."""
+    calls = waits.calls
     sizes = np.unique(calls.rows)
     sizes = [*sizes[sizes != UNKNOWN].tolist(), *([UNKNOWN] if (calls.rows == UNKNOWN).any() else [])]
     every = np.arange(len(calls))
     picked = [(None, every), *((rows, np.flatnonzero(calls.rows == rows)) for rows in sizes)]
-    return [_group(rows, at, calls, joins, pieces, floor) for rows, at in picked]
+    return [_group(rows, at, waits, pieces, floor) for rows, at in picked]
 
 
-def _group(rows: int | None, at: Ints, calls: Calls, joins: Joins, pieces: Pieces, floor: Floor) -> Group:
-    length = pieces.length[at] / 1e3
+def _group(rows: int | None, at: Ints, waits: Waits, pieces: Pieces, floor: Floor) -> Group:
+    calls, joins, length = waits.calls, waits.joins, pieces.length[at] / 1e3
     p50, p95, p99 = np.percentile(length, [50, 95, 99]).tolist()
     mine = np.isin(pieces.call, at)
     known = at[joins.op[at] != UNKNOWN]
+    kinds = _means(pieces.kind[mine], pieces.ns[mine], PIECE_KINDS, len(at))
     return Group(
         rows=None if rows in (None, UNKNOWN) else rows,
         calls=len(at),
@@ -41,9 +42,12 @@ def _group(rows: int | None, at: Ints, calls: Calls, joins: Joins, pieces: Piece
         max_us=float(length.max()),
         mean_us=float(pieces.length[at].sum()) / 1e3 / len(at),
         phases_mean_us=_means(pieces.phase[mine], pieces.ns[mine], pieces.phases, len(at)),
-        kinds_mean_us=_means(pieces.kind[mine], pieces.ns[mine], PIECE_KINDS, len(at)),
+        kinds_mean_us=kinds,
+        phase_kinds_mean_us={phase.phase: phase.kinds for phase in phase_kinds(pieces, at)},
+        parts_mean_us=_parts(kinds),
         floor_us=None if floor.ns is None else float(floor.ns[at].mean()) / 1e3,
         join_wait_us=float(joins.wait[at].mean()) / 1e3,
+        join_wait_us_per_step=waits.per_step(at),
         away_us=float((joins.resumes - calls.start)[known].mean()) / 1e3 if len(known) else None,
     )
 
@@ -54,11 +58,18 @@ def _means(code: Ints, ns: Ints, names: list[str] | tuple[str, ...], count: int)
     return {names[i]: int(total[i]) / 1e3 / count for i in np.flatnonzero(total).tolist()}
 
 
-def phase_kinds(pieces: Pieces) -> list[PhaseKinds]:
-    """Every phase with its kinds, in the order in which they come."""
-    count, width = max(len(pieces.length), 1), len(PIECE_KINDS)
+def _parts(kinds: dict[str, float]) -> dict[str, float]:
+    """Copying, computing and idle time."""
+    copying = kinds.get("copy", 0.0)
+    idle = sum(us for kind, us in kinds.items() if kind in IDLE)
+    return {"copying": copying, "computing": sum(kinds.values()) - copying - idle, "gaps": idle}
+
+
+def phase_kinds(pieces: Pieces, at: Ints) -> list[PhaseKinds]:
+    """Every phase of these calls with its kinds, in the order in which they come."""
+    mine, count, width = np.isin(pieces.call, at), max(len(at), 1), len(PIECE_KINDS)
     total = np.zeros(len(pieces.phases) * width, dtype=np.int64)
-    np.add.at(total, pieces.phase * width + pieces.kind, pieces.ns)
+    np.add.at(total, (pieces.phase * width + pieces.kind)[mine], pieces.ns[mine])
     table = total.reshape(-1, width)
     return [
         PhaseKinds(

@@ -4,7 +4,7 @@ A join is an op of the main card that waits for both cards. Its predecessors are
 the dependency the walk follows and the main card's last op before it. Of several such ops of a call the one
 with the longest wait counts. Where no link leads back to the main card and no edges are recorded, the join is
 the op that adds the answer (role `combine`) or, failing that, the main card's next op, and the wait is what
-their times leave.
+their times leave. A main card that spins in line with its own work waits for the other card alone (spins).
 
     joins = find_joins(scene, calls)
     joins.wait       # ns; 0 where the main card was the later one
@@ -21,6 +21,7 @@ from stepprof.analyses.ops import UNKNOWN, Bools, Ints
 from stepprof.analyses.sidecar.calls import Calls
 from stepprof.analyses.sidecar.marks import WAIT
 from stepprof.analyses.sidecar.members import Scene
+from stepprof.analyses.sidecar.spins import answers_in_line
 from stepprof.analyses.vocabulary import ROLES
 
 COMBINE = ROLES.index("combine")
@@ -86,11 +87,16 @@ def find_joins(scene: Scene, calls: Calls) -> Joins:
         column[call[last]] = value[last]
     linked = np.zeros(len(calls), bool)
     linked[call[last]] = True
-    at, marked = joins[0], _marked_ops(scene, calls, main)
+    at, ready, side, _ = joins
+    answered = answers_in_line(scene, calls, main.own, ready)
+    side = np.where(answered != UNKNOWN, np.minimum(side, answered), side)
+    wait = np.where(at != UNKNOWN, np.maximum(side - ready, 0), 0)
+    marked = _marked_ops(scene, calls, main)
     resumes = np.where(at != UNKNOWN, scene.found.ops.start[at], UNKNOWN)
-    marked_wait = np.where(marked != UNKNOWN, np.maximum(calls.done - main.ready(marked), 0), UNKNOWN)
+    done = np.where(answered != UNKNOWN, answered, calls.done)
+    marked_wait = np.where(marked != UNKNOWN, np.maximum(done - main.ready(marked), 0), UNKNOWN)
     fork = _forks(scene, calls, main)
-    return Joins(at, fork, joins[1], joins[2], joins[3], linked, resumes, marked, marked_wait, _says_so(scene, at))
+    return Joins(at, fork, ready, side, wait, linked, resumes, marked, marked_wait, _says_so(scene, at))
 
 
 def _main(scene: Scene, calls: Calls) -> _Main:
@@ -103,14 +109,19 @@ def _main(scene: Scene, calls: Calls) -> _Main:
 
 
 def _links(scene: Scene, main: _Main) -> tuple[Ints, Ints, Ints]:
-    """(call, op of the main card, latest end among the call's ops that it follows)."""
+    """(call, op of the main card, latest end among the call's ops that it follows).
+
+    Where clocks that are apart put that end behind the op's start, the start counts.
+    """
     deps, edges, ops = scene.found.deps, scene.edges, scene.found.ops
     guess = np.flatnonzero((~edges.known | deps.head) & (deps.predecessor != UNKNOWN))
-    source = np.concatenate([edges.source, deps.predecessor[guess]])
-    target = np.concatenate([edges.target, guess])
+    source = np.concatenate([edges.source, edges.apart_source, deps.predecessor[guess]])
+    target = np.concatenate([edges.target, edges.apart_target, guess])
     kept = (main.call[source] != UNKNOWN) & main.own[target] & (scene.step[target] != UNKNOWN)
     kept &= scene.step[target] == scene.step[source]
-    call, target, end = main.call[source[kept]], target[kept], ops.end[source[kept]]
+    apart = np.repeat([False, True, False], [len(edges.source), len(edges.apart_source), len(guess)])
+    end = np.where(apart, np.minimum(ops.end[source], ops.start[target]), ops.end[source])
+    call, target, end = main.call[source[kept]], target[kept], end[kept]
     pairs, group = np.unique(np.stack([call, target]), axis=1, return_inverse=True)
     latest_end = np.full(pairs.shape[1], UNKNOWN, dtype=np.int64)
     np.maximum.at(latest_end, group.reshape(-1), end)

@@ -34,8 +34,11 @@ class Group:
     mean_us: float
     phases_mean_us: dict[str, float]
     kinds_mean_us: dict[str, float]
+    phase_kinds_mean_us: dict[str, dict[str, float]]  # kinds of a phase add up to it, the largest first
+    parts_mean_us: dict[str, float]  # copying, computing, gaps; they add up to the mean
     floor_us: float | None
     join_wait_us: float
+    join_wait_us_per_step: float  # of calls with one join only the longest wait counts, so groups add up to the step's
     away_us: float | None
 
 
@@ -49,6 +52,7 @@ class LayerWait:
     main_ready_us: float
     sidecar_us: float
     join_wait_us: float
+    join_wait_us_per_step: float  # as it counts for the step: layers add up to the step's
     below_bound: int  # calls whose wait is shorter than the clocks can tell
 
 
@@ -60,6 +64,7 @@ class StepWait:
     calls: int
     join_wait_ns: int
     away_ns: int
+    below_bound: int  # calls whose wait is shorter than the clocks can tell
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,9 @@ class ClassWait:
     """Calls of one class of prompts, or of one run given by --class; per step."""
 
     name: str
+    run: bool  # given by --class
     steps: int
+    steps_used: str  # their indices as A:B, B not included
     calls: float
     mean_rows: float | None
     skipped_share: float | None
@@ -91,6 +98,7 @@ class CallRow:
     main_ready_ns: int | None
     sidecar_ns: int | None
     join_wait_ns: int
+    counted_wait_ns: int  # as it counts for the step: of calls with one join only the longest wait does
     below_bound: bool
     away_ns: int | None
 
@@ -123,3 +131,10 @@ class Sidecar:
     rows_from: str | None
     table: list[CallRow]
     warnings: list[dict[str, Any]]
+
+    @property
+    def rows_said(self) -> str:
+        """Where the numbers of rows come from, in words."""
+        if self.rows_from is None:
+            return "rows unknown"
+        return f"rows by {self.rows_from}{' (as captured)' if self.rows_from == 'marks' else ''}"

@@ -53,6 +53,10 @@ class Waits:
         wake_up = np.where(joins.op == UNKNOWN, 0, np.maximum(joins.resumes - joins.side_done, 0))
         return np.where(wait > 0, wait + wake_up, 0)
 
+    def per_step(self, at: Ints) -> float:
+        """The waits of these calls that count, mean µs a step."""
+        return float(self.counted[at].sum()) / 1e3 / len(self.steps)
+
     @cached_property
     def below(self) -> Bools:
         """Waits that clocks which are `bound` apart could make up."""
@@ -77,6 +81,7 @@ def _layer(waits: Waits, number: int, at: Ints) -> LayerWait:
         main_ready_us=_mean_us((joins.main_ready - joins.fork)[known]),
         sidecar_us=_mean_us((joins.side_done - joins.fork)[known]),
         join_wait_us=_mean_us(joins.wait[at]),
+        join_wait_us_per_step=waits.per_step(at),
         below_bound=int(waits.below[at].sum()),
     )
 
@@ -94,10 +99,11 @@ def by_step(waits: Waits) -> list[StepWait]:
     """Every chosen step, those without calls too."""
     count = len(waits.scene.found.steps)
     calls = np.bincount(waits.calls.step, minlength=count)
+    below = np.bincount(waits.calls.step[waits.below], minlength=count)
     wait, away = (np.zeros(count, dtype=np.int64) for _ in range(2))
     np.add.at(wait, waits.calls.step, waits.counted)
     np.add.at(away, waits.calls.step, waits.away)
-    return [StepWait(i, int(calls[i]), int(wait[i]), int(away[i])) for i in waits.steps]
+    return [StepWait(i, int(calls[i]), int(wait[i]), int(away[i]), int(below[i])) for i in waits.steps]
 
 
 def step_classes(store: Store, waits: Waits) -> list[str | None]:
@@ -120,7 +126,9 @@ def by_class(store: Store, waits: Waits, length: Ints) -> list[ClassWait]:
         found.append(
             ClassWait(
                 name=name,
+                run=False,
                 steps=len(steps),
+                steps_used=spans(steps),
                 calls=len(at) / len(steps),
                 mean_rows=float(rows.mean()) if len(rows) and (rows != UNKNOWN).all() else None,
                 skipped_share=skipped,
@@ -138,7 +146,9 @@ def class_of_run(name: str, answer: Sidecar) -> ClassWait:
     known = [r for r in rows if r is not None]
     return ClassWait(
         name=name,
+        run=True,
         steps=answer.steps,
+        steps_used=spans([step.step for step in answer.by_step]),
         calls=answer.calls / answer.steps,
         mean_rows=sum(known) / len(known) if known and len(known) == len(rows) else None,
         skipped_share=answer.skipped_share,
@@ -161,12 +171,27 @@ def where_main_waits(waits: Waits) -> list[str]:
             f"The main card really waits at the first op of `{where}` ({int(elsewhere.sum())} of {int(waiting.sum())} "
             f"joins); at the range `{marked}`, which claims to wait or add, it waits {there:.3f} ms a step."
         )
+    shared = _shared(joins)
+    if shared.any():
+        said.append(
+            f"{int(shared.sum())} calls share a join with another call: of those only the longest wait counts for the "
+            "step, so the waits of single calls add up to more."
+        )
     if waits.below.any():
         said.append(
             f"{int(waits.below.sum())} of {int(waiting.sum())} waits are shorter than the clocks of the cards can "
             f"tell ({waits.bound:,} ns)."
         )
     return said
+
+
+def _shared(joins: Joins) -> Bools:
+    """Calls that wait at a join at which another call is waited for too."""
+    waiting = np.flatnonzero((joins.op != UNKNOWN) & (joins.wait > 0))
+    _, which, count = np.unique(joins.op[waiting], return_inverse=True, return_counts=True)
+    shared = np.zeros(len(joins.op), bool)
+    shared[waiting] = count[which.reshape(-1)] > 1
+    return shared
 
 
 def _range_of(waits: Waits, op: Ints) -> str:
@@ -202,6 +227,7 @@ def call_rows(store: Store, waits: Waits, length: Ints) -> list[CallRow]:
         timed(joins.main_ready - joins.fork),
         timed(joins.side_done - joins.fork),
         joins.wait.tolist(),
+        waits.counted.tolist(),
         waits.below.tolist(),
         timed(waits.away),
     )

@@ -130,6 +130,28 @@ def test_a_call_that_ran_was_not_skipped_whatever_the_facts_say():
     assert "skipped_but_ran" in [w["code"] for w in answer.warnings]
 
 
+def test_a_step_whose_calls_were_all_skipped_says_so():
+    p = Program().step(0, 200)
+    for at in (0, 20):
+        p.op("norm", at, at + 10)
+    p.trace.call_fact(0, 1, rows=0, skipped=True).call_fact(0, 2, rows=0, skipped=True)
+    p.step(1, 200).call(1, rows=2, fork=10, hot=20)
+    with pytest.raises(Refused, match=r"all 2 calls of these steps were skipped.*: choose other steps with --steps"):
+        p.sidecar(chosen=[0])
+
+
+def test_facts_cannot_tell_the_rows_of_calls_without_a_layer():
+    p = Program().step(0, 100)
+    a = p.op("router", 0, 10)
+    b = p.copy_in(12, 14, after=[a])
+    c = p.op("w_gemm", 16, 28, device=1, after=[b])
+    p.op("add", 40, 42, after=[a, p.copy_out(29, 32, after=[c])])
+    p.trace.call_fact(0, 1, rows=4, skipped=False)
+    answer = p.sidecar()
+    (told,) = [w["text"] for w in answer.warnings if w["code"] == "rows_unknown"]
+    assert told.endswith("by layer, which these calls do not name: take it from a marked run with --labels-from.")
+
+
 def test_an_unmarked_op_inside_a_call_belongs_to_it_and_others_are_counted():
     p = Program().step(0, 100)
     a = p.op("router", 0, 10)

@@ -129,7 +129,7 @@ def test_clocks_that_are_apart_are_told():
 
 
 def test_a_spin_wait_of_the_main_card_is_the_sidecars_side_of_the_join():
-    """Unmarked: main spins from 20 until it has seen the answer at 33."""
+    """Unmarked: main spins from 20 until 33, when it has seen the answer of 32; the last ns is its own."""
     p = Program().step(0, 200)
     a = p.op("router", 0, 10)
     b = p.op("hot_gemm", 10, 20, after=[a])
@@ -139,5 +139,52 @@ def test_a_spin_wait_of_the_main_card_is_the_sidecars_side_of_the_join():
     w = p.op("spin_wait_kernel", 20, 33, after=[b])
     p.op("add", 34, 36, after=[w])
     calls, joins, pieces = p.calls()
-    assert (len(calls), joins.wait.tolist(), joins.side_done.tolist()) == (1, [13], [FIRST + 33])
+    assert (len(calls), joins.wait.tolist(), joins.side_done.tolist()) == (1, [12], [FIRST + 32])
     assert int(pieces.ns[np.isin(pieces.phase, [pieces.phases.index("wake_up")])].sum()) == 2
+
+
+@pytest.mark.parametrize("edges", [True, False])
+@pytest.mark.parametrize(("answered", "wait"), [(112, 31), (82, 1), (81, 0), (40, 0)])
+def test_a_main_card_that_spins_after_its_own_work_waits_for_the_other_card_alone(edges, answered, wait):
+    """One stream: main is ready at 81, spins, fetches the answer; an answer of 40 was there long before."""
+    p = Program(edges=edges).step(0, 200)
+    a = p.op("router", 0, 10, "layer/1/router")
+    b = p.op("publish_copy_kernel", 10, 12, "sidecar/1/publish", after=[a])
+    p.op("w_gemm", 14, answered, "sidecar/1/up", device=1, after=[b])
+    h = p.op("hot_gemm", 14, 81, "layer/1/expert_gemm", after=[b])
+    seen = max(answered, 81) + 2
+    w = p.op("wait_flag_kernel", 81, seen, "sidecar/1/wait", after=[h])
+    c = p.op("back_copy_kernel", seen + 1, seen + 3, "sidecar/1/copy_out", after=[w])
+    p.op("add", seen + 4, seen + 6, "layer/1/accumulate", after=[h, c])
+    calls, joins, _ = p.calls()
+    assert (len(calls), joins.main_ready.tolist(), joins.wait.tolist()) == (1, [FIRST + 81], [wait])
+
+
+def test_a_spin_beside_the_main_cards_work_keeps_its_fetching_in_the_wait():
+    """Two streams of the main card: main is ready at 30, the spin that began at 12 has fetched the answer at 45."""
+    p = Program().step(0, 200)
+    a = p.op("router", 0, 10, "layer/1/router")
+    b = p.op("publish_copy_kernel", 10, 12, "sidecar/1/publish", after=[a])
+    p.op("w_gemm", 14, 40, "sidecar/1/up", device=1)
+    w = p.op("wait_flag_kernel", 12, 41, "sidecar/1/wait", after=[b])
+    c = p.op("back_copy_kernel", 42, 45, "sidecar/1/copy_out", after=[w])
+    h = p.op("hot_gemm", 12, 30, "layer/1/expert_gemm", after=[a])
+    p.op("add", 46, 48, "layer/1/accumulate", after=[h, c])
+    _, joins, _ = p.calls()
+    assert joins.wait.tolist() == [15]
+
+
+def test_a_clock_ahead_does_not_hide_the_wait():
+    """The other card's clock is 7 ns ahead: the answer of 132 seems to end at 139, after main went on at 135."""
+    p = Program().step(0, 400)
+    a = p.op("router", 0, 10, "layer/1/router")
+    b = p.op("hot_gemm", 10, 60, "layer/1/expert_gemm", after=[a])
+    c = p.copy_in(12, 14, "sidecar/1/copy_in", after=[a])
+    d = p.op("w_gemm", 116 + 7, 128 + 7, "sidecar/1/up", device=1, after=[c])
+    e = p.copy_out(129 + 7, 132 + 7, "sidecar/1/copy_out", after=[d])
+    p.op("add", 135, 137, "layer/1/accumulate", after=[b, e])
+    p.op("norm", 150, 155)
+    answer = p.sidecar()
+    assert [(call.join_wait_ns, call.below_bound) for call in answer.table] == [(75, True)]  # until 135; 72 is true
+    (told,) = [w["text"] for w in answer.warnings if w["code"] == "clocks_apart"]
+    assert told.startswith("The other card's clock is between 4 and 109 ns ahead")
