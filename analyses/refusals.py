@@ -13,6 +13,7 @@ from stepprof.profiler.store import Store
 
 SQL = Path(__file__).with_suffix(".sql")
 NODE_MODE = "re-capture with nsys profile -t cuda,nvtx --cuda-graph-trace=node"
+WITH_COLLECTOR = "record it with stepprof capture --backend cupti"
 WITH_CUDA = "re-capture with torch.profiler and ProfilerActivity.CUDA"
 LOST_LIMIT = 0.1  # share of graph launches that may be without ops
 
@@ -50,7 +51,8 @@ def refuse_unanswerable(store: Store) -> None:
 def _no_ops(store: Store, name: str, lost: int) -> str:
     ranges, calls = store.rows("SELECT (SELECT count(*) FROM range), (SELECT count(*) FROM api)")[0]
     held = f"{ranges} ranges and {calls} API calls"
-    way_out = WITH_CUDA if store.fact("format") == "kineto-json" else NODE_MODE
+    ways = {"kineto-json": WITH_CUDA, "records": WITH_COLLECTOR}
+    way_out = ways.get(str(store.fact("format")), NODE_MODE)
     if lost:
         return f"{name}: {lost} kernel launches but no GPU activity is on record ({held}): {way_out}."
     return f"{name}: no GPU activity is on record ({held}): {way_out}, on the process that uses the GPU."

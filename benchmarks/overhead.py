@@ -119,6 +119,8 @@ def main() -> None:
         "command": f"python benchmarks/overhead.py {words}",
     }
 
+    if head["gpu"] is None and {*given.workloads} - {"tiny"}:
+        top.error("no NVIDIA GPU is here: --workloads tiny runs without one")
     if before is not None and (why := changed(before, head, ("gpu", "driver", "versions"))):
         top.error(f"--continue: {why}: start a receipt of its own")
     if before is not None:

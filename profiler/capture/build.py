@@ -29,6 +29,7 @@ FLAGS = (
 )
 EXPORTS = "{ global: InitializeInjection; InitializeInjectionNvtx2; local: *; };\n"
 HEADERS = ("cupti_activity.h", "cuda.h", "nvtx3/nvToolsExt.h")
+FULL = ("no space left", "file size limit", "file too large")
 WHEEL_FOLDERS = ("cu13/include", "cuda_cupti/include", "cuda_runtime/include", "nvtx/include")
 
 
@@ -47,7 +48,9 @@ def collector() -> Path:
 
 def compiler() -> str:
     """The C++ compiler to use."""
-    for name in (os.environ.get("CXX"), "g++", "c++", "clang++"):
+    if (given := os.environ.get("CXX")) and not shutil.which(given):
+        raise InputError(f"CXX names {given}, which is not found: correct or unset it.")
+    for name in (given, "g++", "c++", "clang++"):
         if name and (found := shutil.which(name)):
             return found
     raise InputError(
@@ -116,6 +119,8 @@ def _build(cxx: str, includes: list[Path], library: Path) -> None:
         made = work / "collector.so"
         command = [cxx, *flags, *found, str(SOURCE), "-o", str(made), "-ldl", "-lpthread"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode and any(words in done.stderr.lower() for words in FULL):
+            raise InputError(f"the collector cannot be built, since {work.parent} is full: free space, or set TMPDIR.")
         if done.returncode:
             raise InputError(
                 f"{cxx} cannot build the collector ({_first_error(done.stderr)}): set CXX to g++ 9 or newer."

@@ -7,9 +7,9 @@ done.code       # the program's own
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
 
 import typer
 
@@ -31,6 +31,7 @@ from stepprof.profiler.ingest.window import Window, keep_window
 from stepprof.profiler.store import Store, open_run
 
 FACTS = "facts.jsonl"
+STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Session:
     work: Path
     entries: dict[str, str]  # of the manifest
     controls: list[StepTimes] = field(default_factory=list[StepTimes])
+    missed: list[str] = field(default_factory=list[str])  # why a control is not there
 
 
 def capture(options: CaptureOptions, grammars: Grammars) -> Captured:
@@ -72,9 +74,7 @@ def _recorded(session: Session) -> Captured:
     """Control, traced run, perhaps another control; then the import."""
     control = _possible_control(session)
     if control != "none":
-        code = _control(session, session.work / "control-before")
-        if code:
-            _failed(code, "the control run")
+        _control(session, session.work / "control-before")
     say(f"recording with {session.backend}")
     with Sampler() as sampler:
         recording = _record(session)
@@ -93,14 +93,10 @@ def _possible_control(session: Session) -> Control:
         except InputError as fault:
             if session.backend == "cupti":
                 raise
+            session.missed.append(str(fault))
             say(f"no control run, so the tracing cost stays unknown: {fault}")
             return "none"
     return session.options.control
-
-
-def _failed(code: int, what: str) -> NoReturn:
-    say(f"the program failed in {what} with exit code {code}; nothing was traced")
-    raise typer.Exit(code)
 
 
 def _record(session: Session) -> Recording:
@@ -114,8 +110,11 @@ def _record(session: Session) -> Recording:
     return record(command, mode, session.work / options.out.stem, options.window, session.machine)
 
 
-def _control(session: Session, folder: Path) -> int:
-    """One run with marks alone; its step times are added to the session's controls."""
+def _control(session: Session, folder: Path) -> None:
+    """One run with marks alone; its step times are added to the session's controls.
+
+    One that fails is told and left out: the traced run shows the fault, with the program's own code and output.
+    """
     say("control run, untraced (the program runs once more without it)")
     facts = folder.with_suffix(".jsonl")
     command = session.program.started(facts, "--gpu-times")
@@ -129,7 +128,12 @@ def _control(session: Session, folder: Path) -> int:
         store.close()
         session.controls.extend([] if times is None else [times])
         session.entries.update({f"{folder.name}_{key}": value for key, value in _sampled(sampler).items()})
-    return recording.code
+    if recording.code in STOPPED:
+        say("stopped in the control run, so nothing was traced: --no-control records at once")
+        raise typer.Exit(recording.code)
+    if recording.code:
+        session.missed.append(f"the program failed in it with exit code {recording.code}.")
+        say(f"the control run is left out: {session.missed[-1]}")
 
 
 def _import(session: Session, recording: Recording, sampler: Sampler) -> Captured:
@@ -143,13 +147,15 @@ def _import(session: Session, recording: Recording, sampler: Sampler) -> Capture
         found.append(_inflation(session, store))
         rows = session.entries | _sampled(sampler) | (found[0].manifest if found[0] else {})
         rows["exit_code"] = str(recording.code)
+        store.con.execute("UPDATE run SET value = ? WHERE key = 'source'", [options.out.name])
         store.con.executemany("INSERT INTO manifest VALUES (?, ?)", [list(item) for item in rows.items()])
         if sampler.rows:
             store.con.executemany("INSERT INTO counter VALUES (?, ?, ?, ?)", [list(row) for row in sampler.rows])
 
     if not recording.made:
         if recording.code:
-            _failed(recording.code, "the traced run")
+            say(f"the program failed with exit code {recording.code}; nothing was traced")
+            raise typer.Exit(recording.code)
         used = "no NVTX ranges" if session.backend == "marks" else "neither CUDA nor NVTX"
         raise InputError(
             f"{session.program.command[0]} used {used}, so nothing was recorded: give the program that decodes."
@@ -174,7 +180,9 @@ def _inflation(session: Session, store: Store) -> Inflation | None:
     times = step_times(store, session.grammars)
     controls = session.controls
     inflation = None if times is None or not controls else compare(inside_ops(store, times), controls)
-    if inflation is None:
+    if inflation is None and session.missed:
+        store.warn("no_control", len(session.missed), f"There is no control run: {session.missed[0]}")
+    elif inflation is None:
         text = "The control could not be compared: mark the steps (step/<n>), or give --marker REGEX."
         store.warn("control_without_steps", 1, text)
     return inflation

@@ -40,7 +40,8 @@ def record(
 ) -> Recording:
     """Run the program with the collector loaded; InputError where the disk took no more."""
     folder.mkdir(exist_ok=True)
-    window.save(folder)
+    if mode == "ops":
+        window.save(folder)
     code = run_program(command, _environment(mode, folder, window, machine), quiet)
     _check_disk(folder)
     return Recording(code, folder)

@@ -15,7 +15,7 @@ from typing import Literal
 
 from stepprof.profiler.capture.cupti import Recording
 from stepprof.profiler.capture.program import run_program
-from stepprof.profiler.errors import InputError
+from stepprof.profiler.errors import InputError, UsageError
 from stepprof.profiler.ingest.nsys_tools import find_nsys
 from stepprof.profiler.ingest.window import Window
 
@@ -72,4 +72,7 @@ def _switches(nsys: str, window: Window) -> list[str]:
 def _window(window: Window) -> list[str]:
     """Times only: steps and ranges are kept to when the report is imported (window.keep_window)."""
     times = (("--delay", window.delay_s), ("--duration", window.duration_s))
-    return [f"{name}={round(seconds)}" for name, seconds in times if seconds > 0]
+    for name, seconds in times:
+        if seconds != int(seconds):
+            raise UsageError(f"{name} {seconds:g}: nsys takes whole seconds: give some, or use --backend cupti.")
+    return [f"{name}={int(seconds)}" for name, seconds in times if seconds > 0]

@@ -59,9 +59,10 @@ def _signals_to(program: subprocess.Popen[bytes]) -> Generator[None]:
     def terminated(number: int, frame: FrameType | None) -> None:
         program.terminate()
 
-    before = signal.signal(signal.SIGINT, interrupted), signal.signal(signal.SIGTERM, terminated)
+    handlers = {signal.SIGINT: interrupted, signal.SIGTERM: terminated, signal.SIGHUP: terminated}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before[0])
-        signal.signal(signal.SIGTERM, before[1])
+        for number, handler in before.items():
+            signal.signal(number, handler)

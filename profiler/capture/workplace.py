@@ -56,6 +56,11 @@ def _keep(folder: Path, out: Path) -> None:
 
 
 def _move(records: Path, kept: Path, use: str) -> None:
-    if not kept.exists():
-        records.rename(kept)
-        say(f"the records are kept in {kept}; {use}")
+    """Under the first free name: what an earlier capture kept stays."""
+    names = (kept, *(kept.with_name(f"{kept.name}-{number}") for number in range(2, 1000)))
+    free = next((name for name in names if not name.exists()), None)
+    if free is None:
+        say(f"the records are not kept: {kept} and 998 more are taken; remove old ones")
+        return
+    records.rename(free)
+    say(f"the records are kept in {free}; {use}")

@@ -149,6 +149,8 @@ def _read(store: Store, trace: Path, source: Source, cpu_stand_in: bool = False)
     except DAMAGE as fault:
         if isinstance(fault, OSError) and fault.errno:
             raise  # the system's fault, not the file's
+        if "KeyboardInterrupt" in str(fault):  # Ctrl-C while DuckDB read through us
+            raise KeyboardInterrupt from None
         raise InputError(f"{trace} is damaged ({reason(fault)}): export or record it again.") from None
 
 

@@ -13,6 +13,8 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import duckdb
+
 from stepprof.profiler.errors import InputError, UsageError
 from stepprof.profiler.store import Store
 
@@ -21,6 +23,8 @@ ANY_STEP = (
     r"^(step(?:[ _#:/]?\d+)?|decode_step(?:[ _#/:]?\d+)?|execute_.*|step\[[A-Z_]+\b.*\]|ProfilerStep#\d+|token_\d+.*)$"
 )
 FILE = "window.json"
+# what std::regex (the collector), RE2 (the import) and re do not all know or read alike
+UNLIKE = re.compile(r"\(\?(?!:)|\\(?![dDwWsSbBtnr])[A-Za-z0-9]")
 CHOSEN = "CREATE TEMP TABLE _chosen AS FROM _matching WHERE "
 
 
@@ -84,8 +88,15 @@ class Window:
     def _check_expression(option: str, text: str | None) -> None:
         try:
             re.compile(text or "")
-        except re.error as fault:
-            raise UsageError(f"{option} {text!r} is not a regular expression ({fault}): correct it.") from None
+            duckdb.execute("SELECT regexp_matches('', ?)", [text or ""])
+        except (re.error, duckdb.Error) as fault:
+            why = str(fault).splitlines()[0].removeprefix("Invalid Input Error: ")
+            raise UsageError(f"{option} {text!r} is not a regular expression ({why}): correct it.") from None
+        if unlike := UNLIKE.search(text or ""):
+            raise UsageError(
+                f"{option} {text!r} holds {unlike[0]!r}, which not every reader of it takes alike: use plain "
+                "expressions, with (?:...) and the classes \\d \\w \\s."
+            )
 
 
 def window_of(records: Path) -> Window:
@@ -117,6 +128,21 @@ def keep_window(store: Store, window: Window, recorded: bool) -> None:
         store.con.execute(_sql("cut_launches"))
     if recorded and window.words != "all":
         store.con.execute(_sql("calls_around"))
+    _refuse_empty(store, window)
+
+
+def _refuse_empty(store: Store, window: Window) -> None:
+    """InputError where a window left no op; where CUPTI was not to be had, that is the fault to tell."""
+    without = store.value("SELECT count(*) FROM warning WHERE code IN ('cupti_missing', 'cupti_old', 'cupti_refused')")
+    if window.words == "all" or without or store.value("SELECT count(*) FROM op"):
+        return
+    if window.steps is not None:
+        store.con.execute(_sql("matching"), [window.marker or ANY_STEP])
+        there = _what_there_is(store, window.marker or ANY_STEP, window.numbers)
+        raise InputError(f"nothing was recorded in the window of {window.words}: {there}.")
+    raise InputError(
+        f"nothing was recorded in the window ({window.words}): the program ended before it, or launched no GPU op in it."
+    )
 
 
 def _leave_out_later(store: Store, window: Window) -> None:
@@ -145,6 +171,8 @@ def _keep(store: Store, pattern: str, numbers: tuple[int, int] | None) -> None:
 
 def _what_there_is(store: Store, pattern: str, numbers: tuple[int, int] | None) -> str:
     if numbers is not None and (count := store.value("SELECT count(number) FROM _matching")):
+        if numbers[0] < count:
+            return f"the run has {count} steps, but no GPU op was launched in these"
         return f"the run has {count} steps, so give --steps A:B with A below {count}"
     names = store.rows(
         "SELECT text FROM range JOIN name USING (name_id) GROUP BY text ORDER BY min(start_ns), text LIMIT 5"

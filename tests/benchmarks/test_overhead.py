@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -142,6 +143,14 @@ def test_the_model_prints_its_own_step_times(overhead):
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout.splitlines()[-1])["parts"]
     assert (found["name"], found["first"], found["steps"], len(found["wall_ms"])) == ("tiny", 2, 2, 2)
+
+
+@pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="a GPU may be here")
+def test_without_a_gpu_only_the_smallest_model_runs(overhead):
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks/overhead.py")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and "no NVIDIA GPU is here: --workloads tiny runs without one" in done.stderr
 
 
 def test_unknown_words_are_usage(overhead):

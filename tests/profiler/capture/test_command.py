@@ -92,7 +92,17 @@ def test_the_programs_own_code_is_passed_on(capture, tmp_path):
     assert (done.returncode, done.stdout) == (7, "done\n")
     assert manifest(tmp_path / "r.duckdb")["exit_code"] == "7"
     assert capture("--no-control", "-o", "s.duckdb", program=["false"]).returncode == 1
-    assert capture("-o", "t.duckdb", FAKE_EXIT=5).returncode == 5
+
+
+def test_a_program_that_fails_in_the_control_is_traced_nevertheless(capture, tmp_path):
+    done = capture("--control", "both", "-o", "r.duckdb", FAKE_EXIT=5)
+    assert (done.returncode, done.stdout) == (5, "done\n")
+    assert "the control run is left out: the program failed in it with exit code 5." in done.stderr
+    assert manifest(tmp_path / "r.duckdb")["exit_code"] == "5" and done.stderr.count("control run, untraced") == 1
+    with duckdb.connect(str(tmp_path / "r.duckdb"), read_only=True) as con:
+        assert con.execute("SELECT text FROM warning WHERE code = 'no_control'").fetchall() == [
+            ("There is no control run: the program failed in it with exit code 5.",)
+        ]
 
 
 def test_a_killed_program_leaves_a_run(capture, tmp_path):
@@ -124,11 +134,41 @@ def test_kept_records_tell_their_window(capture, tmp_path, window):
     assert rows[0] == rows[1] and len(rows[0][0]) >= 6
 
 
+@pytest.mark.parametrize(("window", "told"), [
+    (("--steps", "100:200"), "the window of steps 100:200: the run has 5 steps, so give --steps A:B with A below 5."),
+    (("--delay", "60"), "the window (delay 60.0 s): the program ended before it, or launched no GPU op in it."),
+])  # fmt: skip
+def test_an_empty_window_is_told(capture, tmp_path, window, told):
+    done = capture("--no-control", *window, "-o", "r.duckdb")
+    assert done.returncode == 1 and told in one_sentence(done)
+    assert not (tmp_path / "r.duckdb").exists()
+
+
+def test_what_an_earlier_capture_kept_stays(capture, tmp_path):
+    for words in ((), ("--force",)):
+        assert capture("--no-control", "--keep-records", *words, "-o", "r.duckdb").returncode == 0
+    assert {path.name for path in tmp_path.glob("r.duckdb.*")} == {"r.duckdb.records", "r.duckdb.records-2"}
+
+
 def test_range_window(capture, tmp_path):
     done = capture("--no-control", "--range", "^step/[13]$", "-o", "r.duckdb")
     assert done.returncode == 0, done.stderr
     with duckdb.connect(str(tmp_path / "r.duckdb"), read_only=True) as con:
         assert con.execute("SELECT count(*) FROM op WHERE activity = 'kernel'").fetchone() == (6,)
+
+
+def test_an_interrupt_in_the_control_is_told(machine, tmp_path):
+    env = {"LD_LIBRARY_PATH": str(machine.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "FAKE_STEPS": "100000",
+           "PYTHONPATH": os.pathsep.join(sys.path), "STEPPROF_COLLECTOR": str(machine.collector)}  # fmt: skip
+    command = [*STEPPROF, "capture", "-o", "r.duckdb", "--", machine.program]
+    running = subprocess.Popen(
+        command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    time.sleep(3)
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 128 + signal.SIGINT, said
+    assert "stopped in the control run, so nothing was traced: --no-control records at once" in said
 
 
 def test_interrupt_stops_and_keeps(machine, tmp_path):
@@ -167,6 +207,10 @@ def test_interrupt_stops_and_keeps(machine, tmp_path):
     (("--steps", "5:5"), {}, 2, "--steps 5:5 is not A:B"),
     (("--steps", "1:5", "--range", "x"), {}, 2, "exclude each other"),
     (("--range", "("), {}, 2, "is not a regular expression"),
+    (("--range", "(?<=step/)1"), {}, 2, "'(?<=step/)1' is not a regular expression (invalid perl operator: (?<)"),
+    (("--range", "(?i)STEP"), {}, 2, "'(?i)STEP' holds '(?', which not every reader of it takes alike"),
+    (("--steps", "0:2", "--marker", r"\Astep"), {}, 2, "holds '\\\\A', which not every reader"),
+    ((), {"STEPPROF_COLLECTOR": "", "CXX": "no-such-g++"}, 1, "CXX names no-such-g++, which is not found"),
 ])  # fmt: skip
 def test_faults_are_one_sentence(capture, tmp_path, words, more, code, sentence):
     done = capture("--no-control", *words, **more)

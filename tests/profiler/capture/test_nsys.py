@@ -11,7 +11,7 @@ from stepprof.profiler.capture import command, nsys
 from stepprof.profiler.capture.machine import Machine
 from stepprof.profiler.capture.options import CaptureOptions
 from stepprof.profiler.demo import TRACE
-from stepprof.profiler.errors import InputError
+from stepprof.profiler.errors import InputError, UsageError
 from stepprof.profiler.ingest.window import Window
 from stepprof.profiler.store import open_run
 
@@ -92,6 +92,12 @@ def test_steps_and_ranges_are_kept_to_at_the_import(fake, tmp_path):
     fake()
     assert nsys.record(["prog"], tmp_path, Window(steps="1:2")).made
     assert calls(tmp_path)[1].endswith(f"--cuda-event-trace=false -f true -o {tmp_path}/report -- prog")
+
+
+def test_nsys_takes_whole_seconds():
+    with pytest.raises(UsageError, match=r"--duration 0\.4: nsys takes whole seconds"):
+        nsys._window(Window(duration_s=0.4))
+    assert nsys._window(Window(delay_s=2, duration_s=3)) == ["--delay=2", "--duration=3"]
 
 
 @pytest.mark.parametrize(("window", "steps"), [(Window(), 8), (Window(steps="2:4"), 2)])
