@@ -9,7 +9,7 @@
 // Where another tool holds CUPTI, one line says so and the program runs on with its ranges recorded.
 //
 // Environment: STEPPROF_OUT folder of the record files (without it the library does nothing), STEPPROF_MODE,
-// STEPPROF_CUPTI path of libcupti for programs that have loaded none, STEPPROF_FLUSH_MS (200),
+// STEPPROF_CUPTI path of libcupti for programs that have loaded none, STEPPROF_FLUSH_MS (200, at first 10),
 // STEPPROF_CUPTI_FLUSH_MS (1000), STEPPROF_API=all for every API call, and the window in which ops are recorded:
 // STEPPROF_DELAY_MS, STEPPROF_DURATION_MS, or STEPPROF_RANGE (regular expression of ranges) with
 // STEPPROF_STEPS=A:B (the A-th of them opens the window, the B-th closes it).
@@ -701,7 +701,7 @@ Window& window() {
     return *one;
 }
 
-std::atomic<bool> asleep{false};  // a forked child that has recorded nothing yet
+std::atomic<bool> asleep{false};  // a forked child that has neither made a mark nor started CUDA yet
 void wake_up();
 
 // ---- NVTX: our own callback table -----------------------------------------------------------------------------------------
@@ -822,12 +822,13 @@ void add_clock(bool at_end) {
     writer().add(Clock{now(), now(CLOCK_MONOTONIC), static_cast<int64_t>(gpu), at_end, cupti.version});
 }
 
+// Soon at first, then less and less often: a forked worker may live for some 30 ms and end without a word.
 void* flush_now_and_then(void*) {
     const long every = std::max(10L, env_number("STEPPROF_FLUSH_MS", 200));
     const long cupti_every = env_number("STEPPROF_CUPTI_FLUSH_MS", 1000);
     int64_t last = now(CLOCK_MONOTONIC);
-    while (!ending) {
-        usleep(static_cast<useconds_t>(every) * 1000);
+    for (long wait = 10; !ending; wait = std::min(2 * wait, every)) {
+        usleep(static_cast<useconds_t>(wait) * 1000);
         window().tick();
         if (cupti_ready && buffers_used && cupti_every > 0 && now(CLOCK_MONOTONIC) - last > cupti_every * 1'000'000) {
             cupti.cuptiActivityFlushAll(0);  // also buffers that are not full, else a kill would lose them
@@ -849,6 +850,18 @@ void start_flusher() {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// On a thread of the program, where a file-size limit shall be an error, not the end of the program.
+void flush_here() {
+    sigset_t size_limit, before;
+    sigemptyset(&size_limit);
+    sigaddset(&size_limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &size_limit, &before);
+    writer().flush();
+    const timespec at_once{};
+    if (!sigismember(&before, SIGXFSZ)) sigtimedwait(&size_limit, nullptr, &at_once);  // else it comes when let in
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 void finish() {
     static std::atomic<pid_t> done{0};
     if (done.exchange(getpid()) == getpid() || asleep) return;
@@ -857,30 +870,27 @@ void finish() {
     if (cupti_ready) cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     add_clock(true);
     writer().add(End{now()});
-    sigset_t size_limit, before;  // a file-size limit shall be an error, not the end of the program
-    sigemptyset(&size_limit);
-    sigaddset(&size_limit, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &size_limit, &before);
-    writer().flush();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    flush_here();
 }
 
 void before_fork() { writer().hold(); }
 void after_fork_in_parent() { writer().let_go(); }
 
-// A child writes its own file, from its first mark on: most children only start another program.
-// CUDA does not live on in it, so neither do ops.
+// A child writes its own file, from its first mark or its start of CUDA on: most children only start another program.
+// CUDA that the parent started does not live on in it, so neither do ops; where the parent had not, the child may.
 void after_fork_in_child() {
     cached_thread = 0;
-    cupti_ready = false;
+    cupti_ready = ending = false;
     writer().start_anew();
     writer().let_go();
     asleep = true;
 }
 
+// The file is there at once: a worker that ends by _exit, as those of multiprocessing do, is then known to lack its end.
 void wake_up() {
     if (!asleep.exchange(false)) return;
     add_clock(false);
+    flush_here();
     start_flusher();
 }
 
@@ -889,6 +899,7 @@ bool begin() {
     if (folder().empty()) return false;
     std::call_once(once, [] {
         add_clock(false);
+        window();  // made before any fork can catch another thread making it
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
         start_flusher();
     });
@@ -911,6 +922,7 @@ bool subscribe() {
 }
 
 void start_ops() {
+    wake_up();
     if (!subscribe()) return;
     size_t size = sizeof(uint8_t);
     uint8_t zeroed = 1;

@@ -3,7 +3,7 @@
     load_records(Path("folder"), store)
 
 Times are CLOCK_REALTIME ns in all processes, so the epoch is 0 and nothing has to be aligned.
-A file that a kill cut off gives everything before the cut.
+A file that a kill cut off gives everything before the cut, one cut inside its header nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from stepprof.profiler.errors import InputError
-from stepprof.profiler.ingest.record_file import RecordFile, record_files
+from stepprof.profiler.ingest.record_file import RecordFile, has_header, record_files
 from stepprof.profiler.ingest.record_ranges import COLUMNS, Ranges
 from stepprof.profiler.ingest.record_rows import MARK, ROWS, TEXT
 from stepprof.profiler.store import Store
@@ -34,9 +34,11 @@ def load_records(path: Path, store: Store) -> None:
     files = record_files(path)
     if not files:
         raise InputError(f"{path} holds no record file (*.steprec): give the folder that stepprof capture kept.")
+    begun = [file for file in files if has_header(file)] or files[:1]  # where none has one, the first tells its fault
     loader = _Loader(store)
+    loader.notes["file_cut"] += len(files) - len(begun)
     seen: Counter[int] = Counter()
-    for file in files:
+    for file in begun:
         records = RecordFile(file)
         process = records.pid + IMAGE * seen[records.pid]
         seen[records.pid] += 1

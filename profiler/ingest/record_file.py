@@ -25,6 +25,11 @@ def record_files(path: Path) -> list[Path]:
     return sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
 
 
+def has_header(path: Path) -> bool:
+    """Whether a file goes on behind its header's place: a kill or a full disk may leave less."""
+    return path.stat().st_size >= HEADER.itemsize
+
+
 class RecordFile:
     """One process's records; `cut` tells after reading that the file breaks off, `ended` that it was closed in order."""
 

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 
 from stepprof.profiler.capture import build
 from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.importer import Extras, import_run
+from stepprof.profiler.store import Store, open_run
+from tests.lacking import lacking
 
 HERE = Path(__file__).parent
 
@@ -37,9 +41,31 @@ class Machine:
         env = self.environment(out, mode, **more)
         return subprocess.run([self.program], env=env, capture_output=True, text=True, timeout=60, check=False)
 
+    def run_python(self, out: Path, code: str, mode: str = "marks", **more: object) -> subprocess.CompletedProcess[str]:
+        """A Python program with the collector loaded."""
+        out.mkdir()
+        env = self.environment(out, mode, **more) | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+
 
 def said(what: dict[str, object]) -> dict[str, str]:
     return {name: str(value) for name, value in what.items()}
+
+
+@pytest.fixture
+def imported(tmp_path: Path):
+    """Record files of a folder, imported and opened."""
+    stores: list[Store] = []
+
+    def run(folder: Path) -> Store:
+        import_run(folder, tmp_path / "run.duckdb", Extras(), force=True)
+        stores.append(open_run(tmp_path / "run.duckdb"))
+        return stores[-1]
+
+    yield run
+    for store in stores:
+        store.close()
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +75,7 @@ def collector(tmp_path_factory) -> Path:
         build.headers()
         build.compiler()
     except InputError as fault:
-        pytest.skip(str(fault))
+        lacking(str(fault))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STEPPROF_CACHE", str(tmp_path_factory.mktemp("cache")))
         return build.collector()

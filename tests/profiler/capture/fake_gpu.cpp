@@ -6,7 +6,9 @@
 // Times are real host times, so that marks and ops lie on one clock: each op of a replay takes 10 us.
 //
 // Environment: FAKE_STEPS, FAKE_EXIT (code), FAKE_KILL=1 (dies by SIGKILL after the steps), FAKE_TAKEN=1
-// (another tool holds CUPTI), FAKE_DROPPED (records CUPTI lost), FAKE_STEP_US, FAKE_SLOW (per cent longer under ops).
+// (another tool holds CUPTI), FAKE_DROPPED (records CUPTI lost), FAKE_STEP_US, FAKE_SLOW (per cent longer under ops),
+// FAKE_MARKS=0 (no NVTX), FAKE_FORKS (generations forked before CUDA starts, after a mark; the last does the work),
+// FAKE_LATE_FORK=1 (after the steps a child tries CUDA, which does not work there, and makes a range).
 #include <cupti_activity.h>
 #include <cupti_version.h>
 #include <dlfcn.h>
@@ -27,6 +29,9 @@ static CUgraphNode as_node(uint64_t id) { return reinterpret_cast<CUgraphNode>(i
 #ifdef DRIVER
 extern "C" {
 CUresult cuInit(unsigned) {
+    static pid_t owner = 0;  // CUDA that a parent started neither works in its child nor starts anew
+    if (owner != 0 && owner != getpid()) return CUDA_ERROR_NOT_INITIALIZED;
+    owner = getpid();
     const char* path = getenv("CUDA_INJECTION64_PATH");
     void* library = path ? dlopen(path, RTLD_NOW) : nullptr;
     auto* start = library ? reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection")) : nullptr;
@@ -120,6 +125,7 @@ void fake_graph(uint32_t id, uint64_t node, uint64_t origin) {
 #ifdef PROGRAM
 #include <nvtx3/nvToolsExt.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 static void (*record)(const void*, size_t);
 static void (*graph)(uint32_t, uint64_t, uint64_t);
 static uint32_t correlation;
@@ -128,6 +134,20 @@ static uint64_t now() {
     timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+static void push(const char* name) {
+    if (number("FAKE_MARKS", 1)) nvtxRangePushA(name);
+}
+static void pop() {
+    if (number("FAKE_MARKS", 1)) nvtxRangePop();
+}
+// Goes on in a child; the parent waits and ends as the child did.
+static void go_on_in_a_child() {
+    const pid_t child = fork();
+    if (child == 0) return;
+    int status = 0;
+    waitpid(child, &status, 0);
+    exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 static void call(uint32_t id, uint64_t start, uint64_t end) {
     CUpti_ActivityAPI api{};
@@ -182,15 +202,15 @@ static void small_records() {
 static void capture() {
     const char* const ranges[] = {"layer/0/attention", "layer/0/router", "layer/0/expert_gemm", "lm_head"};
     for (uint64_t i = 0; i < 4; i++) {
-        nvtxRangePushA(ranges[i]);
+        push(ranges[i]);
         graph(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, 101 + i, 0);
-        nvtxRangePop();
+        pop();
     }
     graph(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, 0, 0);
     for (uint64_t i = 0; i < 4; i++) graph(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, 201 + i, 101 + i);
 }
 static void step(long index, long microseconds) {
-    nvtxRangePushA(("step/" + std::to_string(index)).c_str());
+    push(("step/" + std::to_string(index)).c_str());
     const uint64_t start = now();
     correlation++;
     usleep(static_cast<useconds_t>(microseconds));
@@ -202,14 +222,17 @@ static void step(long index, long microseconds) {
     correlation++;
     call(3, start + 6000, start + 6100);
     call(2, start + 7000, now());
-    nvtxRangePop();
+    pop();
 }
 int main() {
+    if (number("FAKE_FORKS", 0)) nvtxMarkA("before the fork");
+    for (long i = 0; i < number("FAKE_FORKS", 0); i++) go_on_in_a_child();
     void* driver = dlopen("libcuda.so.1", RTLD_NOW);
     void* cupti = getenv("CUDA_INJECTION64_PATH") ? dlopen("libcupti.so.13", RTLD_NOW) : nullptr;
     record = cupti ? reinterpret_cast<decltype(record)>(dlsym(cupti, "fake_record")) : [](const void*, size_t) {};
     graph = cupti ? reinterpret_cast<decltype(graph)>(dlsym(cupti, "fake_graph")) : [](uint32_t, uint64_t, uint64_t) {};
-    if (driver) reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"))(0);
+    auto* start = driver ? reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit")) : nullptr;
+    if (start) start(0);
     small_records();
     capture();
     const long slow = cupti ? 100 + number("FAKE_SLOW", 0) : 100;
@@ -217,6 +240,13 @@ int main() {
     if (number("FAKE_KILL", 0)) {
         usleep(400000);
         kill(getpid(), SIGKILL);
+    }
+    if (number("FAKE_LATE_FORK", 0)) {
+        go_on_in_a_child();
+        start(0);
+        kernel("in a child", 0, now());
+        push("in a child");
+        pop();
     }
     printf("done\n");
     return static_cast<int>(number("FAKE_EXIT", 0));

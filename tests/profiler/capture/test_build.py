@@ -9,6 +9,8 @@ import pytest
 
 from stepprof.profiler.capture import build
 from stepprof.profiler.errors import InputError
+from tests.lacking import lacking
+from tests.repository import ROOT
 
 
 def test_exports_only_what_driver_and_nvtx_look_up(collector):
@@ -88,7 +90,7 @@ def test_a_compiler_that_fails_is_told_with_its_error(monkeypatch, tmp_path, col
 def test_builds_against_the_headers_of_wheels(monkeypatch, tmp_path, wheels, collector):
     fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path), *wheels]
     if subprocess.run(fetch, capture_output=True, timeout=300, check=False).returncode:
-        pytest.skip("the wheels cannot be fetched here")
+        lacking("the wheels cannot be fetched here")
     for wheel in tmp_path.glob("*.whl"):
         with zipfile.ZipFile(wheel) as packed:
             packed.extractall(tmp_path, [name for name in packed.namelist() if "/include/" in name])
@@ -98,3 +100,13 @@ def test_builds_against_the_headers_of_wheels(monkeypatch, tmp_path, wheels, col
     built = build.collector()
     assert built.parent == tmp_path and built.name != collector.name
     assert Path(built).read_bytes()[:4] == b"\x7fELF"
+
+
+def test_ci_cannot_skip_the_collector_in_silence(monkeypatch):
+    assert "export STEPPROF_TEST_COLLECTOR=1\n" in (ROOT / ".ci/run").read_text()
+    monkeypatch.setenv("STEPPROF_TEST_COLLECTOR", "1")
+    with pytest.raises(pytest.fail.Exception, match="no compiler"):
+        lacking("no compiler")
+    monkeypatch.delenv("STEPPROF_TEST_COLLECTOR")
+    with pytest.raises(pytest.skip.Exception, match="no compiler"):
+        lacking("no compiler")

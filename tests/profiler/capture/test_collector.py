@@ -8,10 +8,8 @@ import time
 
 import pytest
 
-from stepprof.profiler.ingest.importer import Extras, import_run
-from stepprof.profiler.ingest.record_file import RecordFile
-from stepprof.profiler.ingest.record_rows import HEADER, ROWS
-from stepprof.profiler.store import open_run
+from stepprof.profiler.ingest.record_rows import HEADER
+from tests.profiler.capture.recorded import codes, counts, ranges
 
 PYTHON_MARKS = """
 import nvtx, threading
@@ -24,41 +22,6 @@ number = nvtx.start_range("spans")
 nvtx.end_range(number)
 nvtx.push_range("never closed")
 """
-
-
-@pytest.fixture
-def imported(tmp_path):
-    """Record files of a folder, imported and opened."""
-    stores = []
-
-    def run(folder):
-        import_run(folder, tmp_path / "run.duckdb", Extras(), force=True)
-        stores.append(open_run(tmp_path / "run.duckdb"))
-        return stores[-1]
-
-    yield run
-    for store in stores:
-        store.close()
-
-
-def counts(store) -> dict[str, int]:
-    return dict(store.rows("SELECT activity::VARCHAR, count(*) FROM op GROUP BY ALL"))
-
-
-def codes(store) -> list[str]:
-    return [warning["code"] for warning in store.warnings()]
-
-
-def ranges(store) -> list[str]:
-    return [text for (text,) in store.rows("SELECT text FROM range JOIN name USING (name_id) ORDER BY start_ns")]
-
-
-def run_python(machine, folder, code, mode="marks"):
-    folder.mkdir()
-    env = machine.environment(folder, mode) | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False
-    )
 
 
 def test_every_kind_of_record_arrives(machine, tmp_path, imported):
@@ -117,7 +80,7 @@ def test_marks_mode_records_ranges_and_touches_no_cupti(machine, tmp_path, impor
 
 
 def test_python_nvtx(machine, tmp_path, imported):
-    done = run_python(machine, tmp_path / "out", PYTHON_MARKS)
+    done = machine.run_python(tmp_path / "out", PYTHON_MARKS)
     assert (done.returncode, done.stderr) == (0, "")
     store = imported(tmp_path / "out")
     assert sorted(ranges(store)) == sorted(
@@ -156,24 +119,6 @@ def test_kill_leaves_everything_up_to_the_last_flush(machine, tmp_path, imported
     assert "record_file_cut" in codes(store)
 
 
-def test_cut_at_every_byte_of_the_last_record(machine, tmp_path, imported):
-    machine.run(tmp_path / "out", FAKE_STEPS=2)
-    (file,) = (tmp_path / "out").iterdir()
-    data, last = file.read_bytes(), last_record(file)
-    short = tmp_path / "short"
-    short.mkdir()
-    for size in range(last, len(data)):
-        (short / "1.steprec").write_bytes(data[:size])
-        records = RecordFile(short / "1.steprec")
-        whole = {ROWS[kind][0]: len(rows) for kind, rows in records if kind in ROWS}
-        assert whole["kernel"] == 6 and not records.ended, size
-    for size in (last, last + 5, len(data) - 1):
-        (short / "1.steprec").write_bytes(data[:size])
-        store = imported(short)
-        assert counts(store) == {"kernel": 6, "memcpy": 3, "memset": 1}
-        assert "record_file_cut" in codes(store)
-
-
 def test_cut_anywhere_imports(machine, tmp_path, imported):
     machine.run(tmp_path / "out", FAKE_STEPS=2)
     (file,) = (tmp_path / "out").iterdir()
@@ -183,15 +128,6 @@ def test_cut_anywhere_imports(machine, tmp_path, imported):
     for size in range(HEADER.itemsize, len(data), max(1, len(data) // 12)):
         (short / "1.steprec").write_bytes(data[:size])
         imported(short)
-
-
-def last_record(file) -> int:
-    data, at = file.read_bytes(), HEADER.itemsize
-    while True:
-        length = int.from_bytes(data[at : at + 4], "little")
-        if at + 8 + length == len(data):
-            return at
-        at += 8 + length
 
 
 def test_processes_are_merged(machine, tmp_path, imported):
@@ -209,29 +145,9 @@ def test_processes_are_merged(machine, tmp_path, imported):
     assert store.value(f"{own} WHERE graph_node IS NOT NULL") == 0
 
 
-def test_forked_children_write_their_own_file(machine, tmp_path, imported):
-    code = (
-        "import nvtx, os, time\nnvtx.push_range('parent')\npid = os.fork()\nif pid == 0:\n"
-        "    nvtx.push_range('child'); nvtx.pop_range(); time.sleep(0.5); os._exit(0)\nos.waitpid(pid, 0)\nnvtx.pop_range()"
-    )
-    assert run_python(machine, tmp_path / "out", code).returncode == 0
-    store = imported(tmp_path / "out")
-    pairs = store.rows(
-        "SELECT text, count(DISTINCT process) FROM range JOIN name USING (name_id) GROUP BY 1 ORDER BY 1"
-    )
-    assert pairs == [("child", 1), ("parent", 1)]
-    assert store.value("SELECT count(*) FROM process") == 2
-
-
-def test_children_that_record_nothing_leave_nothing(machine, tmp_path):
-    code = "import nvtx, os, time\nnvtx.push_range('a')\npid = os.fork()\nif pid == 0: time.sleep(0.5); os._exit(0)\nos.waitpid(pid, 0)"
-    assert run_python(machine, tmp_path / "out", code).returncode == 0
-    assert len(list((tmp_path / "out").iterdir())) == 1
-
-
 def test_a_cleared_environment_changes_nothing(machine, tmp_path):
     code = "import nvtx, os, time\nnvtx.push_range('a')\nos.environ.clear()\ntime.sleep(0.5)"
-    assert run_python(machine, tmp_path / "out", code).returncode == 0
+    assert machine.run_python(tmp_path / "out", code).returncode == 0
     assert len(list((tmp_path / "out").iterdir())) == 1
 
 
@@ -275,5 +191,5 @@ def test_marks_cost_little(machine, tmp_path):
         "for _ in range(100_000): nvtx.push_range(name); nvtx.pop_range()\nprint((time.perf_counter() - start) / 100_000)"
     )
     start = time.perf_counter()
-    done = run_python(machine, tmp_path / "out", code)
+    done = machine.run_python(tmp_path / "out", code)
     assert float(done.stdout) < 50e-6, (done.stdout, time.perf_counter() - start)
