@@ -4,20 +4,24 @@
 
 Blocks of two modes that were timed in turn pair up: the saving is the mean of the differences of their medians, with
 a two-sided 95 % Student t interval over the blocks. Without blocks it is the difference of the two p50s, a point.
+A bar has nothing to judge where no two modes are of the same thing at the same rows.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from stepprof.analyses.bench.results import BenchFile, BenchResult, Kind
 from stepprof.analyses.statistics.student import t_quantile
+from stepprof.profiler.errors import UsageError
 
 Verdict = Literal["yes", "no", "open"]
 CONFIDENCE = 0.95
+NOTHING = "a bar needs two modes of the same thing at the same rows, and the bench file has none"
 KINDS: tuple[Kind, ...] = ("measured", "modelled", "simulated", "quoted")  # a difference is of the later one's kind
 
 
@@ -39,16 +43,28 @@ class Saving:
 
 
 def savings(file: BenchFile, bar_us: float | None = None) -> list[Saving]:
-    """All modes but the first, in the file's order; the file's own bar where none is given."""
-    if bar_us is None and file.bar_us is not None:
-        bar_us = file.bar_us.value
+    """All modes but the first, in the file's order; the file's own bar where none is given.
+
+    UsageError where a bar is given and there is nothing to compare.
+    """
+    own = None if file.bar_us is None else file.bar_us.value
+    bar = own if bar_us is None else bar_us
     first: dict[tuple[str, int], BenchResult] = {}
     found: list[Saving] = []
     for one in file.results:
         base = first.setdefault((one.name, one.rows), one)
         if base is not one:
-            found.append(_saving(base, one, bar_us))
+            found.append(_saving(base, one, bar))
+    if bar_us is not None and not found:
+        raise UsageError(f"--bar {bar_us:g}: {NOTHING}: leave it out, or bench another mode beside it.")
     return found
+
+
+def unjudged(file: BenchFile, found: Sequence[Saving]) -> list[dict[str, Any]]:
+    """A warning where the file's own bar has nothing to judge."""
+    if file.bar_us is None or found:
+        return []
+    return [{"code": "bar_unjudged", "count": 1, "text": f"the file's bar of {file.bar_us.value:g} µs: {NOTHING}."}]
 
 
 def _saving(base: BenchResult, one: BenchResult, bar_us: float | None) -> Saving:

@@ -18,11 +18,13 @@ from stepprof.kernels import expert_gemm
 from stepprof.kernels.backends import Backend
 from stepprof.kernels.bench import file
 from stepprof.kernels.bench.blocks import Stage, Subject, calibrate, interleave, plan_of, say
+from stepprof.kernels.bench.machine import runnable
 from stepprof.kernels.bench.sampler import HOST, IN_GRAPH, InGraph, OnHost
 from stepprof.kernels.shapes import PRESETS, Shapes
 
 CALLS = 16  # of a graph, each with the next experts of the bank
 NAMES = ("up_gate", "down", "experts")
+BACKENDS: tuple[Backend, ...] = ("triton", "reference")
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Wanted:
 
     preset: str = "flash"
     rows: tuple[int, ...] = (1, 2, 4, 8)
-    backends: tuple[Backend, ...] = ("triton", "reference")
+    backends: tuple[Backend, ...] = BACKENDS
     each: int = 1  # experts of a row
     samples: int = 500
     blocks: int = 25
@@ -86,7 +88,7 @@ def bench_experts(wanted: Wanted) -> dict[str, Any]:
     start = time.perf_counter()
     cuda = torch.cuda.is_available()
     device = torch.device("cuda", torch.cuda.current_device()) if cuda else torch.device("cpu")
-    backends = wanted.backends if cuda else ("reference",)
+    backends, warnings = runnable(wanted.backends, BACKENDS, device, "reference")
     shapes = next(one for one in PRESETS if one.name == wanted.preset)
     bank = Experts(shapes, device, torch.bfloat16 if cuda else torch.float32)
     if not 1 <= wanted.each <= min(shapes.top_k, bank.count):
@@ -100,7 +102,7 @@ def bench_experts(wanted: Wanted) -> dict[str, Any]:
     times = interleave(stages, plan)
     bar = None if wanted.bar_us is None else {"value": wanted.bar_us, "kind": "quoted"}
     spent = {"compile_s": round(compiled, 3), "timing_s": round(time.perf_counter() - start, 3)}
-    document = file.head("experts", wanted.command, IN_GRAPH if cuda else HOST)
+    document = file.head("experts", wanted.command, IN_GRAPH if cuda else HOST, [device], warnings)
     document |= {"preset": wanted.preset, "row_experts": wanted.each, "bar_us": bar}
     document["plan"] = plan.document(len(times)) | spent
     document["results"] = [

@@ -1,13 +1,15 @@
 """The bench file: one schema for what every bench measures, written whole or not at all.
 
     {"bench": "sidecar", "date": "2026-11-30", "gpu": ["NVIDIA H200", …], "versions": {"torch": …}, "command": "…",
-     "clock": "…", "complete": true, "plan": {…}, "bar_us": {"value": 20.0, "kind": "quoted"} or null, "results": [
+     "clock": "…", "warnings": [], "complete": true, "plan": {…}, "bar_us": {"value": 20.0, "kind": "quoted"} or null,
+     "results": [
         {"name": "sidecar call", "rows": 1, "mode": "call", "calls": 25000,
          "p50_us": {"value": 82.9, "kind": "measured"}, "p95_us": …, "p99_us": …, "max_us": …, "mean_us": …,
          "block_p50_us": [82.7, 83.1, …], …}]}
 
 A result is one thing at one number of rows in one mode (a sidecar's mode, a kernel's backend or tactic). Block
-medians are in the order of the rounds, so that those of two modes pair up. `clock` says what one sample is.
+medians are in the order of the rounds, so that those of two modes pair up. `clock` says what one sample is, `gpu`
+is empty on the CPU, and each warning has a code, a count and a text.
 A bench adds keys of its own to the document and to results; what-if takes such a file as `from =`.
 """
 
@@ -19,6 +21,7 @@ import json
 import os
 import platform
 import tempfile
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -33,16 +36,23 @@ class BenchFault(Exception):
     """A bench cannot do what was asked: one sentence with the way out."""
 
 
-def head(bench: str, command: str, clock: str) -> dict[str, Any]:
-    """A document without results."""
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+class BenchUsage(BenchFault):
+    """It was asked for what makes no sense anywhere."""
+
+
+def head(
+    bench: str, command: str, clock: str, devices: Sequence[torch.device], warnings: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """A document without results; `devices` are those that the bench runs on."""
+    cards = [one for one in dict.fromkeys(devices) if one.type == "cuda"]
     return {
         "bench": bench,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "gpu": [torch.cuda.get_device_name(i) for i in range(count)],
+        "gpu": [torch.cuda.get_device_name(one) for one in cards],
         "versions": _versions(),
         "command": command,
         "clock": clock,
+        "warnings": list(warnings),
         "complete": False,
         "plan": {},
         "bar_us": None,

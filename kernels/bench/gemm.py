@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ import torch
 
 from stepprof.kernels.bench import file
 from stepprof.kernels.bench.blocks import Costs, Plan, Stage, Subject, calibrate, interleave, plan_of, say
-from stepprof.kernels.bench.gemm_tactics import Operands, Product, cache_entries, tactics_of
+from stepprof.kernels.bench.gemm_tactics import BACKENDS, Operands, Product, cache_entries, tactics_of
+from stepprof.kernels.bench.machine import runnable
 from stepprof.kernels.bench.sampler import HOST, ISOLATED, InGraph, Isolated, OnHost
 
 SHAPES = ((1792, 5120), (8192, 1280), (5120, 2048))  # N, K: fused wq_a and wkv; wq_b and wo_b over four cards
@@ -36,7 +37,7 @@ class Wanted:
 
     shapes: tuple[tuple[int, int], ...] = SHAPES
     rows: tuple[int, ...] = (1, 2, 4, 8)
-    backends: tuple[str, ...] = ("torch", "triton")
+    backends: tuple[str, ...] = BACKENDS
     samples: int = 500  # of each tactic at each shape and number of rows
     blocks: int = 10
     compile_budget_s: float | None = None
@@ -63,7 +64,11 @@ def bench_gemm(wanted: Wanted) -> dict[str, Any]:
     file.must_be_writable(wanted.output)
     cuda = torch.cuda.is_available()
     device = torch.device("cuda", torch.cuda.current_device()) if cuda else torch.device("cpu")
-    document = file.head("gemm", wanted.command, ISOLATED if cuda else HOST)
+    backends, warnings = runnable(wanted.backends, BACKENDS, device, "torch")
+    wanted = replace(wanted, backends=backends)
+    if wanted.bar_us is not None and len(tactics_of(backends, device)) < 2:
+        raise file.BenchUsage("--bar needs two tactics to compare, and only one runs here: leave it out.")
+    document = file.head("gemm", wanted.command, ISOLATED if cuda else HOST, [device], warnings)
     document["bar_us"] = None if wanted.bar_us is None else {"value": wanted.bar_us, "kind": "quoted"}
     start, before = time.perf_counter(), cache_entries()
     cells = compile_all(wanted, device)

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from stepprof.kernels import dense_gemm
-from stepprof.kernels.bench.file import BenchFault
 
 BACKENDS = ("torch", "triton")
 
@@ -60,8 +59,6 @@ class Operands:
 
 def tactics_of(backends: Sequence[str], device: torch.device) -> list[Product]:
     """All products of these backends on this device; the CPU has torch's only."""
-    if wrong := [name for name in backends if name not in BACKENDS]:
-        raise BenchFault(f"no backend '{wrong[0]}'; there are {', '.join(BACKENDS)}.")
     found: list[Product] = []
     for backend in backends:
         if device.type != "cuda":
@@ -70,8 +67,6 @@ def tactics_of(backends: Sequence[str], device: torch.device) -> list[Product]:
             found += [Product(f"torch {library}", partial(_linear, library)) for library in ("cublaslt", "cublas")]
         else:
             found += [Product(f"triton {tactic}", partial(_triton, tactic)) for tactic in dense_gemm.tactics()]
-    if not found:
-        raise BenchFault(f"--backends {','.join(backends)}: none of them runs on the CPU, where only torch does.")
     return found
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from stepprof.analyses.bench.results import BenchFile, machine_of
-from stepprof.analyses.bench.savings import Saving
+from stepprof.analyses.bench.results import BenchFile, further_warnings, machine_of
+from stepprof.analyses.bench.savings import Saving, unjudged
 from stepprof.profiler.report.terminal import clean
 
 
@@ -25,7 +25,9 @@ def bench_figure(file: BenchFile, found: Sequence[Saving]) -> Any:
     for row, name in enumerate(names, 1):
         _add_times(figure, file, name, row)
         _add_savings(figure, [one for one in found if one.name == name], row)
-    figure.update_layout(title=_title(file), barmode="group", template="plotly_white", height=120 + 330 * len(names))
+    figure.update_layout(
+        title=_title(file, found), barmode="group", template="plotly_white", height=120 + 330 * len(names)
+    )
     figure.update_xaxes(type="category", title="rows")
     figure.update_yaxes(title="µs")
     return figure
@@ -58,8 +60,10 @@ def _add_savings(figure: Any, found: Sequence[Saving], row: int) -> None:
         figure.add_hline(y=found[0].bar_us, line_dash="dash", annotation_text=text, row=row, col=2)
 
 
-def _title(file: BenchFile) -> str:
-    return _safe(f"bench {file.bench}: {machine_of(file)}")
+def _title(file: BenchFile, found: Sequence[Saving]) -> str:
+    warnings = further_warnings(file) + unjudged(file, found)
+    lines = [f"bench {file.bench}: {machine_of(file)}", *(f"warning: {one['text']}" for one in warnings)]
+    return "<br>".join(_safe(line) for line in lines)
 
 
 def _safe(text: str) -> str:

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.text import Text
 
 from stepprof.analyses.bench.determinism import Determinism, Line
-from stepprof.analyses.bench.results import BenchFile, BenchResult, Figure, machine_of
-from stepprof.analyses.bench.savings import Saving
-from stepprof.profiler.report.terminal import clean, paragraph, plain
+from stepprof.analyses.bench.results import BenchFile, BenchHead, BenchResult, Figure, further_warnings, machine_of
+from stepprof.analyses.bench.savings import Saving, unjudged
+from stepprof.profiler.report.terminal import clean, paragraph, plain, show_warnings
 
 WIDTH = 18  # columns of a bar
 WORDS = {"yes": "met", "no": "missed", "open": "open", None: ""}
@@ -19,6 +19,7 @@ WORDS = {"yes": "met", "no": "missed", "open": "open", None: ""}
 def show_bench(out: Console, file: BenchFile, found: Sequence[Saving]) -> None:
     """Figures, then savings where there are several modes."""
     out.print(plain(f"bench {file.bench}: {machine_of(file)}"))
+    show_warnings(out, further_warnings(file) + unjudged(file, found))
     if file.clock:
         paragraph(out, f"clock   {file.clock}", indent=8)
     if not file.complete:
@@ -84,8 +85,10 @@ def bar_line(value: float, low: float, high: float, bar: float | None) -> str:
     return "".join(cells)
 
 
-def show_determinism(out: Console, found: Sequence[Determinism]) -> None:
+def show_determinism(out: Console, head: BenchHead, found: Sequence[Determinism]) -> None:
     """Shares by rows and by experts summed, and what they point at, for each way to sum."""
+    out.print(plain(f"bench {head.bench}: {machine_of(head)}"))
+    show_warnings(out, further_warnings(head))
     for one in found:
         share = f"{one.differ:,} of {one.calls:,} calls differ ({100 * one.share:.1f} %, measured)"
         out.print(plain(f"{one.reduce} sum: {share}, by {one.max_ulp:,} ulp at most"), style="bold")

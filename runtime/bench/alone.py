@@ -40,6 +40,11 @@ AHEAD_US = 100.0  # the main card spins so long, while the host launches what is
 CALL = "call"
 
 
+def devices_of(options: Options) -> list[torch.device]:
+    """What a sidecar's bench runs on: the main card and the second."""
+    return [torch.device(options.device), torch.device(options.sidecar_device)]
+
+
 @dataclass
 class SidecarAlone:
     """One mode's sidecar and what runs its calls."""

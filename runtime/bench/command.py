@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shlex
 import sys
@@ -13,7 +14,7 @@ import torch
 
 from stepprof.kernels.bench import NoGpu, add_switches, bench_kernels, experts, gemm
 from stepprof.kernels.bench import show as show_kernels
-from stepprof.kernels.bench.file import BenchFault
+from stepprof.kernels.bench.file import BenchFault, BenchUsage
 from stepprof.kernels.bench.nodes import add_node_switches, bench_nodes, show_nodes
 from stepprof.kernels.dense_gemm import MAX_ROWS
 from stepprof.kernels.driver import DriverFault
@@ -58,6 +59,8 @@ def told(function: Any) -> Any:
     def run(given: argparse.Namespace) -> dict[str, Any]:
         try:
             return function(given)
+        except BenchUsage as fault:
+            raise ConfigError(str(fault)) from None
         except (NoGpu, BenchFault, DriverFault, NotImplementedError) as fault:
             raise RuntimeFault(str(fault)) from None
         except KeyboardInterrupt:
@@ -99,8 +102,8 @@ def determinism_command(given: argparse.Namespace) -> dict[str, Any]:
 
 def experts_command(given: argparse.Namespace) -> dict[str, Any]:
     """Expert kernels alone."""
-    if min(given.rows, default=0) < 1:
-        raise ConfigError("bench experts takes --rows of 1 or more.")
+    if min(given.rows, default=0) < 1 or len(set(given.rows)) < len(given.rows):
+        raise ConfigError("bench experts takes --rows of 1 or more, each once.")
     wanted = experts.Wanted(
         preset=given.preset,
         rows=given.rows,
@@ -114,8 +117,9 @@ def experts_command(given: argparse.Namespace) -> dict[str, Any]:
 
 def gemm_command(given: argparse.Namespace) -> dict[str, Any]:
     """Dense GEMMs alone and in a chain."""
-    if not 1 <= min(given.rows, default=0) <= max(given.rows) <= MAX_ROWS:
-        raise ConfigError(f"bench gemm takes --rows of 1 to {MAX_ROWS}.")
+    rows = set(given.rows)
+    if not 1 <= min(rows, default=0) <= max(rows) <= MAX_ROWS or len(rows) < len(given.rows):
+        raise ConfigError(f"bench gemm takes --rows of 1 to {MAX_ROWS}, each once.")
     if given.cache is not None:
         os.environ["TRITON_CACHE_DIR"] = str(given.cache)
     wanted = gemm.Wanted(
@@ -155,7 +159,8 @@ def command_line() -> str:
 
 
 def show_results(document: dict[str, Any]) -> None:
-    """One line a result."""
+    """Warnings, then one line a result."""
+    show_warnings(document)
     print(f"{document['bench']}: {document['clock']}")
     for one in document["results"]:
         figures = ", ".join(f"{key[:-3]} {one[key]['value']:.1f}" for key in ("p50_us", "p95_us", "p99_us", "max_us"))
@@ -164,15 +169,41 @@ def show_results(document: dict[str, Any]) -> None:
 
 
 def show_groups(document: dict[str, Any]) -> None:
-    """One line a group of calls."""
+    """Warnings, then one line a group of calls."""
+    show_warnings(document)
     for one in document["results"]:
         differ = f"{one['differ']} of {one['calls']} calls differ, by {one['max_ulp']} ulp at most"
         print(f"{one['reduce']} sum, {one['rows']} rows, up to {one['experts']} experts a row: {differ}")
 
 
+def show_warnings(document: dict[str, Any]) -> None:
+    """One line a warning."""
+    for one in document["warnings"]:
+        print(f"warning: {one['text']}")
+
+
 def microseconds(text: str) -> float:
-    """A number of microseconds: 20 or 20us."""
-    return float(text.removesuffix("us").removesuffix("µs"))
+    """A number of microseconds above 0: 20 or 20us (the profiler's bench show reads --bar alike)."""
+    value = _number(text.removesuffix("us").removesuffix("µs"))
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}: give microseconds above 0, as in 20us")
+    return value
+
+
+def seconds(text: str) -> float:
+    """A number of seconds, 0 or more."""
+    value = _number(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}: give seconds, as in 30")
+    return value
+
+
+def _number(text: str) -> float:
+    """NaN where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def modes(text: str) -> tuple[str, ...]:
@@ -199,7 +230,7 @@ def add_plan_switches(command: argparse.ArgumentParser, calls: int, what: str) -
     add = command.add_argument_group("timing").add_argument
     add("--calls", type=switches.positive, default=calls, help=f"{what} (default: {calls:,})")
     add("--blocks", type=switches.positive, default=25, help="turns that the calls are divided into (default: 25)")
-    add("--budget", type=float, metavar="SECONDS", help="of the timing phase; a run that cannot fit says so first")
+    add("--budget", type=seconds, metavar="SECONDS", help="of the timing phase; a run that cannot fit says so first")
     add("--fit", action="store_true", help="time fewer calls where the budget asks for it, rather than leave")
     add("-o", "--output", type=Path, metavar="FILE", help="write the results here (a bench file, JSON)")
     add("--bar", type=microseconds, metavar="20us", help="what a mode must save against the first, kept in the file")
@@ -220,9 +251,7 @@ def _add_experts_switches(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--preset", choices=[shapes.name for shapes in PRESETS], default="flash", help="whose sizes (default: flash)")
     add("--rows", type=switches.whole_numbers, default=(1, 2, 4, 8), help="rows of a call, with commas")
-    add(
-        "--backends", type=switches.words, default=("triton", "reference"), help="with commas; the first is compared to"
-    )
+    add("--backends", type=switches.words, default=experts.BACKENDS, help="with commas; the first is compared to")
     add("--row-experts", type=switches.positive, default=1, help="experts of a row (default: 1)")
     add("--json", action="store_true", help="print one JSON document")
     add_plan_switches(command, 500, "samples of each")
@@ -233,8 +262,8 @@ def _add_gemm_switches(command: argparse.ArgumentParser) -> None:
     shapes = ",".join(f"{n}x{k}" for n, k in gemm.SHAPES)
     add("--shapes", type=shapes_of, default=gemm.SHAPES, help=f"N x K of the weights, with commas (default: {shapes})")
     add("--rows", type=switches.whole_numbers, default=(1, 2, 4, 8), help=f"with commas, up to {MAX_ROWS}")
-    add("--backends", type=switches.words, default=("torch", "triton"), help="with commas; the first is compared to")
-    add("--compile-budget", type=float, metavar="SECONDS", help="tactics not compiled by then are left out and named")
+    add("--backends", type=switches.words, default=gemm.BACKENDS, help="with commas; the first is compared to")
+    add("--compile-budget", type=seconds, metavar="SECONDS", help="tactics not compiled by then are left out and named")
     add("--cache", type=Path, metavar="FOLDER", help="of compiled kernels, kept between runs (default: Triton's own)")
     add("--json", action="store_true", help="print one JSON document")
     add_plan_switches(command, 500, "samples of each")
@@ -244,7 +273,7 @@ def _add_determinism_switches(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--rows", type=switches.whole_numbers, default=(1, 2, 4, 8), help="rows of a call, with commas")
     add("--calls", type=switches.positive, default=100_000, help="calls of each sum (default: 100,000)")
-    add("--budget", type=float, metavar="SECONDS", help="of all calls; a run that cannot fit says so first")
+    add("--budget", type=seconds, metavar="SECONDS", help="of all calls; a run that cannot fit says so first")
     add("-o", "--output", type=Path, metavar="FILE", help="write the groups here (a bench file, JSON)")
     add_shared(command)
 

@@ -7,6 +7,7 @@ sum's order is what differs (analyses/bench/determinism.py says so).
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,8 +18,9 @@ from typing import Any
 import torch
 
 from stepprof.kernels.bench import file
-from stepprof.kernels.bench.blocks import OverBudget, say
-from stepprof.runtime.bench.alone import SidecarAlone
+from stepprof.kernels.bench.blocks import MARGIN, OverBudget, say
+from stepprof.kernels.bench.machine import on_cpu
+from stepprof.runtime.bench.alone import SidecarAlone, devices_of
 from stepprof.runtime.config import Config
 from stepprof.runtime.errors import ConfigError
 from stepprof.runtime.options import Options, Reduce
@@ -68,13 +70,13 @@ def bench_determinism(
     if options.sidecar_mode == "off":
         raise ConfigError("bench determinism needs a sidecar: use --sidecar-mode graph, call or persistent.")
     file.must_be_writable(twice.output)
-    document = file.head("determinism", twice.command, "nothing is timed: answers are compared bit by bit")
+    warnings, clock = on_cpu(devices_of(options), "answers"), "nothing is timed: answers are compared bit by bit"
+    document = file.head("determinism", twice.command, clock, devices_of(options), warnings)
     document |= {"preset": config.name, "mode": options.sidecar_mode, "dtype": config.dtype}
     for reduce in REDUCES:
-        say(f"{twice.calls:,} calls twice, {reduce} sum …")
         mode, chosen = options.sidecar_mode, replace(options, reduce=reduce)
         with SidecarAlone.make(mode, config, chosen, weights, placement, rows=twice.rows) as alone:
-            counts = _compared(alone, config, twice)
+            counts = _compared(alone, config, twice, reduce)
         for (rows, experts), (calls, differ, ulp) in sorted(counts.items()):
             figures = {"calls": calls, "differ": differ, "max_ulp": ulp}
             group = {"name": NAME, "mode": options.sidecar_mode, "reduce": reduce, "rows": rows, "experts": experts}
@@ -86,11 +88,13 @@ def bench_determinism(
 
 
 @torch.no_grad()
-def _compared(alone: SidecarAlone, config: Config, twice: Twice) -> Counts:
+def _compared(alone: SidecarAlone, config: Config, twice: Twice, reduce: Reduce) -> Counts:
     generator = torch.Generator().manual_seed(twice.seed)
     counts: Counts = defaultdict(lambda: [0, 0, 0])
     alone.open()
-    _fits(twice, _seconds_twice(alone, config, twice))
+    if reduce == REDUCES[0]:  # once, for all of them: later it would throw away what is done
+        _fits(twice, _seconds_twice(alone, config, twice))
+    say(f"{twice.calls:,} calls twice, {reduce} sum …")
     for first in range(0, twice.calls, CHUNK):
         rows = [twice.rows[i % len(twice.rows)] for i in range(first, min(first + CHUNK, twice.calls))]
         inputs = draw(alone, config, rows, generator)
@@ -100,7 +104,7 @@ def _compared(alone: SidecarAlone, config: Config, twice: Twice) -> Counts:
 
 
 def _seconds_twice(alone: SidecarAlone, config: Config, twice: Twice) -> float:
-    """What a call costs, made twice with each way to sum; the calls are thrown away."""
+    """What a call costs, made twice with each way to sum as if all cost the same; the calls are thrown away."""
     rows = [twice.rows[i % len(twice.rows)] for i in range(CALIBRATION)]
     inputs = draw(alone, config, rows, torch.Generator().manual_seed(twice.seed))
     _answers(alone, inputs)
@@ -113,10 +117,11 @@ def _fits(twice: Twice, seconds: float) -> None:
     """OverBudget where the calls of all reduces, at so many seconds each, take too long."""
     expected = seconds * twice.calls
     if twice.budget_s is not None and expected > twice.budget_s:
-        most = int(twice.budget_s / seconds)
+        most = int(twice.budget_s / seconds / MARGIN)
+        fewer = f", or --calls {most}" if most else ""
         raise OverBudget(
-            f"{twice.calls:,} calls twice would take about {expected:.0f} s, the budget is {twice.budget_s:g} s: "
-            f"give --budget {expected + 1:.0f}, or --calls {most}."
+            f"{twice.calls:,} calls twice would take about {expected:.1f} s, the budget is {twice.budget_s:g} s; "
+            f"nothing was compared: give --budget {math.ceil(MARGIN * expected)}{fewer}."
         )
 
 

@@ -18,7 +18,8 @@ import torch
 
 from stepprof.kernels.bench import file
 from stepprof.kernels.bench.blocks import Stage, Subject, calibrate, interleave, plan_of, say
-from stepprof.runtime.bench.alone import CLOCKS, Clock, SidecarAlone
+from stepprof.kernels.bench.machine import Warnings, on_cpu
+from stepprof.runtime.bench.alone import CLOCKS, Clock, SidecarAlone, devices_of
 from stepprof.runtime.config import Config
 from stepprof.runtime.errors import ConfigError
 from stepprof.runtime.options import Mode, Options
@@ -49,6 +50,10 @@ class Wanted:
             raise ConfigError(f"--modes {','.join(self.modes)}: name graph, call and persistent, each once.")
         if not self.rows or min(self.rows) < 0 or len(set(self.rows)) != len(self.rows):
             raise ConfigError("--rows takes whole numbers of 0 or more, each once.")
+        if self.bar_us is not None and len(self.modes) < 2:
+            raise ConfigError(
+                f"--bar needs two --modes to compare, not {','.join(self.modes)} alone: add one, or leave it out."
+            )
         if self.calls < len(self.rows):
             raise ConfigError(f"--calls {self.calls} must be at least one for each number of rows.")
 
@@ -58,6 +63,7 @@ def bench_sidecar(
 ) -> dict[str, Any]:
     """The bench file's document, written as well where `wanted` names a file."""
     file.must_be_writable(wanted.output)
+    warnings = on_cpu(devices_of(options), "times")
     start = time.perf_counter()
     with ExitStack() as stack:
         bandwidth = copy_bandwidth(torch.device(options.sidecar_device))
@@ -77,7 +83,7 @@ def bench_sidecar(
             say(f"ready after {compiled:.1f} s; timing takes about {plan.expected_s:.0f} s")
             start = time.perf_counter()
             times = interleave(stages, plan)
-        document = _head(config, options, wanted, next(iter(sidecars.values())))
+        document = _head(config, options, wanted, next(iter(sidecars.values())), warnings)
         spent = {"compile_s": round(compiled, 3), "timing_s": round(time.perf_counter() - start, 3)}
         document["plan"] = plan.document(subjects) | spent
         size = 3 * config.hidden * config.expert_width * getattr(torch, config.dtype).itemsize  # bytes of an expert
@@ -91,8 +97,8 @@ def bench_sidecar(
     return document
 
 
-def _head(config: Config, options: Options, wanted: Wanted, alone: SidecarAlone) -> dict[str, Any]:
-    document = file.head("sidecar", wanted.command, CLOCKS[alone.clock])
+def _head(config: Config, options: Options, wanted: Wanted, alone: SidecarAlone, warnings: Warnings) -> dict[str, Any]:
+    document = file.head("sidecar", wanted.command, CLOCKS[alone.clock], devices_of(options), warnings)
     bar = None if wanted.bar_us is None else {"value": wanted.bar_us, "kind": "quoted"}
     model = {"preset": config.name, "link": options.link, "reduce": options.reduce, "pass_rows": alone.rows}
     return document | {"bar_us": bar, "row_experts": wanted.each, **model}

@@ -12,9 +12,9 @@ import torch
 from stepprof.kernels.bench import experts, gemm, gemm_tactics
 from stepprof.kernels.bench.blocks import OverBudget, Plan, Subject
 from stepprof.kernels.bench.experts import Experts, bench_experts
-from stepprof.kernels.bench.file import BenchFault
+from stepprof.kernels.bench.file import BenchFault, BenchUsage
 from stepprof.kernels.bench.gemm import CHAIN, LAYERS, REST, Cell, bench_gemm, timed
-from stepprof.kernels.bench.gemm_tactics import Product, tactics_of
+from stepprof.kernels.bench.gemm_tactics import Product
 from stepprof.kernels.shapes import MINI
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="measured on a GPU where there is one")
@@ -65,12 +65,40 @@ def test_a_timing_phase_that_does_not_fit_is_refused_before_it_starts(tmp_path: 
     assert not path.exists()
 
 
-@pytest.mark.parametrize(
-    ("backends", "message"), [(("cutlass",), "no backend 'cutlass'"), (("triton",), "none of them runs on the CPU")]
-)
-def test_backends(backends: tuple[str, ...], message: str):
-    with pytest.raises(BenchFault, match=message):
-        tactics_of(backends, torch.device("cpu"))
+WRONG = [
+    (("cutlass",), BenchUsage, "no backend 'cutlass'; there are"),
+    ((), BenchUsage, "name some of"),
+    (("{plain}", "{plain}"), BenchUsage, "each once"),
+    (("triton",), BenchFault, "none of them runs on the CPU, where only {plain} does"),
+]
+
+
+@pytest.mark.parametrize(("backends", "fault", "message"), WRONG)
+def test_backends(backends: tuple[str, ...], fault: type[BenchFault], message: str):
+    for plain, bench in (("torch", bench_gemm), ("reference", bench_experts)):
+        wanted: Any = SMALL if bench is bench_gemm else experts.Wanted("mini", (1,))
+        names = tuple(name.format(plain=plain) for name in backends)
+        with pytest.raises(fault, match=message.format(plain=plain)) as caught:
+            bench(replace(wanted, backends=names))
+        assert type(caught.value) is fault
+
+
+def test_a_bar_needs_a_second_tactic():
+    with pytest.raises(BenchUsage, match="--bar needs two tactics to compare, and only one runs here"):
+        bench_gemm(replace(SMALL, bar_us=20.0))
+
+
+def test_what_does_not_run_on_the_cpu_is_told(capsys: pytest.CaptureFixture[str]):
+    document = bench_gemm(SMALL)
+    assert document["gpu"] == [] and {one["mode"] for one in document["results"]} == {"torch"}
+    assert [(one["code"], one["count"], one["text"]) for one in document["warnings"]] == [
+        ("cpu", 1, "this is the CPU: its times say nothing about a GPU."),
+        ("backend_left_out", 1, "backends left out, as they do not run on the CPU: triton."),
+    ]
+    told = capsys.readouterr().err.splitlines()
+    assert told[:2] == [f"warning: {one['text']}" for one in document["warnings"]]
+    alone = bench_gemm(replace(SMALL, backends=("torch",)))["warnings"]
+    assert [one["code"] for one in alone] == ["cpu"]
 
 
 def test_cache_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -101,6 +129,7 @@ def test_bench_experts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         ("experts", "reference atomic"),
     ]
     assert json.loads(path.read_text()) == document
+    assert [one["code"] for one in document["warnings"]] == ["cpu", "backend_left_out"]
     with pytest.raises(BenchFault, match="--row-experts 7 must lie between 1 and 6"):
         bench_experts(experts.Wanted("mini", each=7))
 

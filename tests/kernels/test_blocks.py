@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from stepprof.kernels.bench import file
 from stepprof.kernels.bench.blocks import Costs, OverBudget, Plan, Stage, Subject, calibrate, interleave, plan_of
@@ -78,8 +79,9 @@ def test_a_result_keeps_percentiles_and_block_medians():
 
 def test_a_file_is_written_whole(tmp_path: Path):
     path = tmp_path / "bench.json"
-    file.write(path, file.head("x", "stepprof bench x", "a clock"))
-    assert json.loads(path.read_text())["bench"] == "x" and list(tmp_path.iterdir()) == [path]
+    file.write(path, file.head("x", "stepprof bench x", "a clock", [torch.device("cpu")]))
+    kept = json.loads(path.read_text())
+    assert (kept["bench"], kept["gpu"]) == ("x", []) and list(tmp_path.iterdir()) == [path]
     with pytest.raises(file.BenchFault, match="cannot be written"):
         file.write(tmp_path / "none" / "bench.json", {})
     with pytest.raises(file.BenchFault, match="cannot be written"):

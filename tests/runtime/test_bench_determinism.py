@@ -70,12 +70,47 @@ def test_a_sum_in_another_order_each_time_is_caught(monkeypatch: pytest.MonkeyPa
     assert differ.pop(("atomic", 3)) > 5 and set(differ.values()) == {0} and len(differ) == 5
 
 
-def test_a_run_over_its_budget_says_so_first():
-    twice = Twice((1, 2), calls=10**9, budget_s=0.5)
-    with pytest.raises(
-        OverBudget, match=r"1,000,000,000 calls twice would take about .* give --budget \d+, or --calls"
-    ):
-        bench_determinism(TINY, Options(), RandomWeights(0), Placement.first(TINY), twice)
+def budgeted(calls: int, budget_s: float) -> dict[str, Any]:
+    twice = Twice((1, 2), calls=calls, budget_s=budget_s)
+    return bench_determinism(TINY, Options(), RandomWeights(0), Placement.first(TINY), twice)
+
+
+@pytest.mark.parametrize(
+    ("calls", "budget_s", "words"),
+    [  # 0.01 s a call of both sums; a tenth is left for what calibration does not see
+        (100, 0.5, "100 calls twice would take about 1.0 s, the budget is 0.5 s; nothing was compared: "
+                   "give --budget 2, or --calls 45."),
+        (1, 0.005, "1 calls twice would take about 0.0 s, the budget is 0.005 s; nothing was compared: "
+                   "give --budget 1."),
+    ],
+)  # fmt: skip
+def test_a_run_over_its_budget_says_so_first(
+    calls: int, budget_s: float, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(determinism, "_seconds_twice", lambda *_: 0.01)
+    with pytest.raises(OverBudget) as fault:
+        budgeted(calls, budget_s)
+    assert str(fault.value) == words and "atomic" not in capsys.readouterr().err
+
+
+def test_a_half_that_is_done_is_not_thrown_away(monkeypatch: pytest.MonkeyPatch):
+    """The second half would not fit any more by a calibration of its own."""
+    costs = iter([0.001, 1e9])
+    monkeypatch.setattr(determinism, "_seconds_twice", lambda *_: next(costs))
+    assert sum(one["calls"] for one in budgeted(20, 1.0)["results"]) == 40
+    assert next(costs) == 1e9
+
+
+def test_a_calibration_is_a_cost():
+    with pytest.raises(OverBudget, match=r"1,000,000,000 calls twice .* give --budget \d+, or --calls [1-9]"):
+        budgeted(10**9, 0.5)
+
+
+def test_the_cpu_is_told(capsys: pytest.CaptureFixture[str]):
+    text = "this is the CPU: its answers say nothing about a GPU."
+    document = run()
+    assert (document["gpu"], document["warnings"]) == ([], [{"code": "cpu", "count": 1, "text": text}])
+    assert capsys.readouterr().err.splitlines()[0] == f"warning: {text}"
 
 
 def test_without_a_sidecar():

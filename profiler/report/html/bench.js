@@ -7,6 +7,7 @@ function benchSection(data) {
   if (!found) return;
   const made = section("bench", "Bench", `stepprof bench ${clean(found.bench)}: ${clean(found.machine)}. Another run than the trace's; times of parts alone say nothing yet of a step.`);
   if (!found.complete) made.append(el("p", { class: "warn" }, "The bench was cut short: not all of its rows and modes are here."));
+  for (const text of found.warnings) made.append(el("p", { class: "warn" }, `Warning: ${clean(text)}`));
   for (const name of new Set(found.results.map((one) => one.name))) {
     made.append(el("h3", {}, clean(name)));
     benchTimes(made, name, found.results.filter((one) => one.name === name));

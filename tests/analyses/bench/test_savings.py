@@ -6,9 +6,18 @@ from typing import Any
 
 import pytest
 
-from stepprof.analyses.bench.results import BenchFile, BenchResult, Figure, read_bench
-from stepprof.analyses.bench.savings import savings
-from stepprof.profiler.errors import InputError
+from stepprof.analyses.bench.results import (
+    BenchFile,
+    BenchResult,
+    BenchWarning,
+    Figure,
+    further_warnings,
+    machine_of,
+    read_bench,
+    warnings_of,
+)
+from stepprof.analyses.bench.savings import savings, unjudged
+from stepprof.profiler.errors import InputError, UsageError
 
 TODAY = {1: 82.9, 2: 99.4, 4: 133.4, 8: 195.0}
 PERSISTENT = {1: 80.5, 2: 100.4, 4: 131.1, 8: 193.7}
@@ -45,6 +54,42 @@ def test_things_are_compared_with_their_like():
     assert [(one.rows, one.saved_us) for one in savings(BenchFile("x", results))] == [(2, 1.0), (1, -4.0)]
 
 
+def test_a_bar_needs_two_modes():
+    """A bar that is asked for is an error, the file's own a warning."""
+    file = BenchFile("sidecar", (result(1, "a", 5), result(2, "b", 7)), bar_us=Figure(20.0, "quoted"))
+    with pytest.raises(UsageError, match="--bar 5: a bar needs two modes of the same thing at the same rows"):
+        savings(file, 5.0)
+    (told,) = unjudged(file, savings(file))
+    assert told["code"] == "bar_unjudged" and "the file's bar of 20 µs: a bar needs two modes" in told["text"]
+    both = BenchFile("sidecar", (result(1, "a", 5), result(1, "b", 7)), bar_us=Figure(20.0, "quoted"))
+    assert unjudged(both, savings(both)) == [] and unjudged(BenchFile("sidecar", ()), []) == []
+
+
+CPU = BenchWarning("cpu", "this is the CPU: its times say nothing about a GPU.")
+
+
+@pytest.mark.parametrize(
+    ("gpu", "warnings", "machine", "codes", "further"),
+    [
+        ((), (), "CPU (its times say nothing about a GPU)", ["cpu"], []),  # written before warnings were
+        ((), (CPU,), "CPU (its times say nothing about a GPU)", ["cpu"], []),
+        (("NVIDIA H200",), (CPU,), "NVIDIA H200", ["cpu"], ["cpu"]),  # one device of two
+        (("NVIDIA H200",), (), "NVIDIA H200", [], []),
+        (None, (), "machine not told", [], []),
+    ],
+)
+def test_the_cpu_is_told(
+    gpu: tuple[str, ...] | None,
+    warnings: tuple[BenchWarning, ...],
+    machine: str,
+    codes: list[str],
+    further: list[str],
+):
+    file = BenchFile("sidecar", (), gpu=gpu, warnings=warnings)
+    assert machine_of(file) == machine and [one["code"] for one in warnings_of(file)] == codes
+    assert [one["code"] for one in further_warnings(file)] == further
+
+
 def write(folder: Path, document: Any) -> Path:
     path = folder / "bench.json"
     path.write_text(document if isinstance(document, str) else json.dumps(document))
@@ -66,6 +111,7 @@ def test_keys_of_other_versions_are_left_alone(tmp_path: Path):
         ({"results": []}, "missing required field `bench`"),
         ({"bench": "x", "results": [{**LINE, "p50_us": 3}]}, r"\$.results\[0\].p50_us"),
         ({"bench": "x", "results": [{**LINE, "p50_us": {"value": 3, "kind": "guessed"}}]}, "guessed"),
+        ({"bench": "x", "results": [], "bar_us": {"value": -5, "kind": "quoted"}}, "has a bar of -5 µs"),
         ({"bench": "x", "results": [LINE, LINE]}, "two results for 'n', 1 rows, mode 'm'"),
     ],
     ids=str,
