@@ -156,13 +156,16 @@ COMMENT ON COLUMN step_fact.class IS 'Class of the prompt, for example prose or 
 COMMENT ON COLUMN step_fact.context_length IS 'Tokens of context before the step.';
 COMMENT ON COLUMN step_fact.gpu_ns IS 'GPU time of the step where the server timed it itself, ns.';
 
-CREATE TABLE call_fact (step BIGINT NOT NULL, layer INTEGER NOT NULL, rows INTEGER, experts INTEGER, skipped BOOLEAN);
+CREATE TABLE call_fact (
+    step BIGINT NOT NULL, layer INTEGER NOT NULL, rows INTEGER, experts INTEGER, skipped BOOLEAN, expert_numbers INTEGER[]
+);
 COMMENT ON TABLE call_fact IS 'What a sidecar call did, told by the server (import --facts).';
 COMMENT ON COLUMN call_fact.step IS 'Number of the step.';
 COMMENT ON COLUMN call_fact.layer IS 'Layer of the call.';
 COMMENT ON COLUMN call_fact.rows IS 'Cold rows sent.';
 COMMENT ON COLUMN call_fact.experts IS 'Distinct cold experts used.';
 COMMENT ON COLUMN call_fact.skipped IS 'True where no call was needed.';
+COMMENT ON COLUMN call_fact.expert_numbers IS 'Numbers of those experts in the model, NULL where they are only counted.';
 
 CREATE TABLE resident_call (
     round BIGINT NOT NULL, layer INTEGER NOT NULL, rows INTEGER,

@@ -1,14 +1,8 @@
 """Which cold experts the calls of a run used, and what each call made the main card wait.
 
-    uses = read_uses(Path("use.csv"), Waits(per_layer={3: 31.0}), steps=None)
+    uses = expert_use(joined(tables), Waits(per_layer={3: 31.0}), steps=None)       # tables: use_table.py
 
-Two forms of CSV, told apart by their header (further columns are left alone):
-
-    class,step,layer,expert,rows        one line for each expert of a call, as `stepprof run --expert-use` writes them;
-                                        layer and expert are empty for a step without calls
-    class,layer,expert,uses,calls       counts: calls of the layer, and how many of them used the expert
-
-The first gives each call's set of experts. Counts give none: sets are then drawn, each expert by its share of the
+Uses by call give each call's set of experts. Counts give none: sets are then drawn, each expert by its share of the
 calls as if experts were used independently of one another (`sets_known` False; figures from them are simulated).
 Experts that belong together would then seem to need more moves than they do.
 """
@@ -17,23 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from stepprof.analyses.placement.use_table import UseTable
 from stepprof.profiler.errors import InputError
 
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
 
-BY_CALL = ("class", "step", "layer", "expert")
-BY_COUNT = ("class", "layer", "expert", "uses", "calls")
 DRAWN = 1_000  # sets drawn for a class and layer where only counts are known
-WAY_OUT = f"the header must be {','.join((*BY_CALL, 'rows'))} or {','.join(BY_COUNT)}"
 
 
 @dataclass(frozen=True)
@@ -67,58 +57,30 @@ class ExpertUse:
     sets_known: bool
 
 
-def read_uses(path: Path, waits: Waits, steps: int | None = None) -> ExpertUse:
-    """Either form; `steps` of each class where the file cannot say. InputError where it cannot be read."""
-    table = _table(path)
-    if table.empty:
-        raise InputError(f"{path} names no use of an expert: record some with stepprof run --expert-use FILE.")
-    table["class"] = table["class"].fillna("").astype(str)
-    classes = tuple(sorted(table["class"].unique()))
-    counted = "step" not in table
-    if counted and steps is None:
-        raise InputError(f"{path} has counts only and does not say over how many steps: give --steps N.")
-    known = table.groupby("class")["step"].nunique() if not counted else None
+def expert_use(table: UseTable, waits: Waits, steps: int | None = None) -> ExpertUse:
+    """Layer by layer; `steps` of each class where uses are counts. InputError where waits or steps are not known."""
+    rows = table.rows
+    classes = tuple(sorted(rows["class"].unique()))
+    if table.counted and steps is None:
+        raise InputError(f"{table.source} has counts only and does not say over how many steps: give --steps N.")
+    known = rows.groupby("class")["step"].nunique() if not table.counted else None
     total = tuple(int(steps or known[name]) for name in classes)  # pyright: ignore[reportOptionalSubscript]
-    used = table.dropna(subset=["layer", "expert"])
-    make = _drawn_layer if counted else _known_layer
+    used = rows.dropna(subset=["layer", "expert"])
+    make = _drawn_layer if table.counted else _known_layer
     layers: list[Layer] = []
-    for number, rows in used.groupby("layer"):
+    for number, mine in used.groupby("layer"):
         layer = int(number)  # pyright: ignore[reportArgumentType]
-        sets, class_, weight, experts = make(rows, classes)
-        wait = _wait(path, waits, layer)
+        sets, class_, weight, experts = make(mine, classes)
+        wait = _wait(table.source, waits, layer)
         weight = weight / sum(total)
         layers.append(Layer(layer, experts, sets, class_, weight, np.full(len(sets), wait), len(classes)))
-    return ExpertUse(classes, total, tuple(layers), not counted)
+    return ExpertUse(classes, total, tuple(layers), not table.counted)
 
 
-def _table(path: Path) -> pd.DataFrame:
-    try:
-        table = pd.read_csv(path, dtype={"class": "string"}, skipinitialspace=True)
-    except OSError as fault:
-        raise InputError(f"{path} cannot be read ({fault.strerror}): give a CSV file of expert uses.") from None
-    except (ValueError, UnicodeDecodeError) as fault:
-        raise InputError(f"{path} is no CSV of expert uses ({str(fault).splitlines()[0]}): {WAY_OUT}.") from None
-    wanted = BY_CALL if "step" in table else BY_COUNT
-    if missing := [name for name in wanted if name not in table]:
-        raise InputError(f"{path} has no column '{missing[0]}': {WAY_OUT}.")
-    for name in wanted[1:]:
-        numbers: Any = pd.to_numeric(table[name], errors="coerce")
-        may_be_empty = name in ("layer", "expert") and "step" in table
-        wrong = numbers.isna() & ~(table[name].isna() & may_be_empty) | (numbers < 0) | (numbers % 1 > 0)
-        if wrong.any():
-            at = int(np.flatnonzero(wrong)[0])
-            raise InputError(f"{path}, line {at + 2}: column '{name}' must be a whole number of 0 or more.")
-        table[name] = numbers
-    if "uses" in table and (table["uses"] > table["calls"]).any():
-        at = int(np.flatnonzero(table["uses"] > table["calls"])[0])
-        raise InputError(f"{path}, line {at + 2}: an expert cannot be used in more calls than there were.")
-    return table
-
-
-def _wait(path: Path, waits: Waits, layer: int) -> float:
+def _wait(source: str, waits: Waits, layer: int) -> float:
     wait = waits.per_layer.get(layer, waits.every)
     if wait is None:
-        raise InputError(f"{path} uses layer {layer}, for which no join wait is known: add it, or give --wait-us.")
+        raise InputError(f"{source} uses layer {layer}, for which no join wait is known: add it, or give --wait-us.")
     return wait
 
 

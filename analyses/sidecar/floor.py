@@ -11,11 +11,13 @@ A figure made of quoted or nominal numbers is `modelled`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from stepprof.analyses.ops import UNKNOWN, Ints
+from stepprof.analyses.sidecar.bandwidth import BenchBandwidth, bandwidth_of
 from stepprof.analyses.sidecar.calls import Calls
 from stepprof.analyses.sidecar.fit import Floats
 from stepprof.analyses.sidecar.members import CLOSES, OPENS, Scene
@@ -30,7 +32,7 @@ class Quoted:
     """What the user says of the sidecar."""
 
     expert_bytes: float | None = None  # of one expert's weights
-    bandwidth: float | None = None  # GB/s = bytes/ns
+    bandwidth: float | BenchBandwidth | None = None  # GB/s = bytes/ns, or a bench file's
 
 
 @dataclass(frozen=True)
@@ -39,16 +41,18 @@ class Floor:
 
     ns: Floats | None
     said: str
+    warnings: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
 def floor_of(store: Store, scene: Scene, calls: Calls, quoted: Quoted) -> Floor:
     """The floor of every call."""
     size, whence = _bytes(store, scene, calls, quoted)
-    speed, whose = _bandwidth(store, calls, quoted)
-    if size is None or speed is None:
-        lacks = " and ".join([*([whence] if size is None else []), *([whose] if speed is None else [])])
-        return Floor(None, f"no floor: {lacks} (give --expert-bytes N --bandwidth GBPS, or import --costs).")
-    return Floor(size / speed, f"{whence} ÷ {whose}, modelled")
+    speed = bandwidth_of(store, calls, quoted.bandwidth)
+    if size is None or speed.gb_per_s is None:
+        lacks = " and ".join([*([whence] if size is None else []), *([speed.said] if speed.gb_per_s is None else [])])
+        said = f"no floor: {lacks} (give --expert-bytes N --bandwidth GBPS, or import --costs)."
+        return Floor(None, said, [{"code": "floor_unknown", "count": 1, "text": said}])
+    return Floor(size / speed.gb_per_s, f"{whence} ÷ {speed.said}, modelled", speed.warnings)
 
 
 def _bytes(store: Store, scene: Scene, calls: Calls, quoted: Quoted) -> tuple[Floats | None, str]:
@@ -91,13 +95,26 @@ def _first(told: dict[str, float], *keys: str) -> float:
     return next((told[key] for key in keys if key in told), np.nan)
 
 
-def _bandwidth(store: Store, calls: Calls, quoted: Quoted) -> tuple[float | None, str]:
-    """Bytes a ns, and who says so."""
-    if quoted.bandwidth is not None:
-        return quoted.bandwidth, f"{quoted.bandwidth:g} GB/s (quoted)"
-    cards = sorted(set(calls.side.tolist()) - {UNKNOWN})
-    rows = store.rows("SELECT min(memory_bandwidth) FROM device WHERE device IN (SELECT unnest(?::INTEGER[]))", cards)
-    nominal = rows[0][0]
-    if not nominal:
-        return None, "the memory bandwidth of the sidecar is not known"
-    return nominal / 1e9, f"{nominal / 1e9:,.0f} GB/s (nominal, quoted)"
+def floors_above(floor: Floor, rows: Ints, length: Ints) -> list[dict[str, Any]]:
+    """A warning where floors lie above the calls they are floors of, by their medians of each number of rows.
+
+    A floor that holds for every call holds for the medians, whatever the calls' spread.
+    """
+    if floor.ns is None:
+        return []
+    above: list[tuple[float, float, int, int]] = []
+    for size in np.unique(rows).tolist():
+        at = rows == size
+        least, taken = float(np.median(floor.ns[at])) / 1e3, float(np.median(length[at])) / 1e3
+        if least > taken:
+            above.append((least, taken, size, int(at.sum())))
+    if not above:
+        return []
+    count = sum(calls for *_, calls in above)
+    least, taken, size, _ = max(above, key=lambda one: one[0] / max(one[1], 1e-3))
+    where = "rows unknown" if size == UNKNOWN else f"rows {size}"
+    text = (
+        f"The floors of {count:,} calls are above the median call of as many rows ({where}: {least:,.1f} µs, and a call "
+        f"takes {taken:,.1f}): the bandwidth or the bytes of an expert cannot be right, so no headroom is named."
+    )
+    return [{"code": "floor_above_call", "count": count, "text": text}]

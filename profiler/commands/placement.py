@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from stepprof.analyses.placement.choice import Terms, place
-from stepprof.analyses.placement.expert_use import Waits, read_uses
+from stepprof.analyses.placement.expert_use import Waits, expert_use
 from stepprof.analyses.placement.hot_lists import read_hot, with_moves
 from stepprof.analyses.placement.layer_waits import read_waits
 from stepprof.analyses.placement.relocation import relocation
+from stepprof.profiler.commands.placement_uses import use_tables
 from stepprof.profiler.commands.shared import Json, print_json
 from stepprof.profiler.errors import UsageError
 from stepprof.profiler.link_speed import link_speed, number_of_bytes
@@ -25,7 +26,14 @@ app = typer.Typer()
 
 @app.command()
 def placement(
-    uses: Annotated[Path, typer.Argument(help="CSV of expert uses: stepprof run --expert-use, or counts.")],
+    uses: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]USES",
+            help="CSV of expert uses (stepprof run --expert-use, or counts), or facts or runs with facts that list the "
+            "experts of each call; NAME is the class of the whole file.",
+        ),
+    ],
     expert_bytes: Annotated[str, typer.Option(help="Memory that one expert takes, as in 18.8MB.")],
     memory: Annotated[str | None, typer.Option(help="Room on the main card, as in 10GB.")] = None,
     experts: Annotated[int | None, typer.Option(min=0, help="At most so many experts, instead of --memory.")] = None,
@@ -34,7 +42,12 @@ def placement(
     per_expert_us: Annotated[float, typer.Option(min=0, help="What one expert less saves of a call that stays.")] = 0.0,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of each class, where the file has counts.")] = None,
     link: Annotated[
-        str | None, typer.Option(help="Speed of copying experts, as in 50GB/s; else the PCIe link's.")
+        str | None,
+        typer.Option(
+            metavar="SPEED or FILE.json",
+            help="Speed of copying experts, as in 50GB/s or 400Gbit/s, or measured: the file of stepprof audit "
+            "--measure --json; else the PCIe link's.",
+        ),
     ] = None,
     hot: Annotated[
         Path | None, typer.Option("--placement", help="Today's placement file, to add the moves to.")
@@ -51,7 +64,7 @@ def placement(
         raise UsageError("-o writes the placement of --placement with the moves added: give both.")
     size = number_of_bytes(expert_bytes, "--expert-bytes")
     budget = int(number_of_bytes(memory, "--memory") // size) if memory is not None else experts or 0
-    given = read_uses(uses, read_waits(waits, wait_us) if waits else Waits({}, wait_us), steps)
+    given = expert_use(use_tables(uses), read_waits(waits, wait_us) if waits else Waits({}, wait_us), steps)
     speed = link_speed(link)
     placed = place(given, Terms(budget, per_expert_us))
     answer = PlacementAnswer(given, placed, relocation(placed, int(size), speed.bytes_per_s), int(size), speed, budget)

@@ -5,6 +5,8 @@ A facts line with a `layer` is a sidecar call, one without is a step:
     {"step": 3, "drafted": 5, "kept": 4, "batch": 1, "class": "code", "context_length": 512, "gpu_ns": 9000000}
     {"step": 3, "layer": 7, "rows": 2, "experts": 3, "skipped": false}
 
+A call may also name its experts, "expert_numbers": [5, 7, 9], which `stepprof placement` needs.
+
 A costs line: {"label": "…", "bytes_read": 1, "bytes_written": 1, "flops": 1, "source": "counted"}
 """
 
@@ -41,6 +43,7 @@ class CallFact(msgspec.Struct, forbid_unknown_fields=True):
     rows: Count | None = None
     experts: Count | None = None
     skipped: bool | None = None
+    expert_numbers: list[Count] | None = None
 
 
 class OpCost(msgspec.Struct, forbid_unknown_fields=True):
@@ -63,6 +66,9 @@ def load_facts(path: Path, store: Store) -> None:
         else:
             steps.append(decode(path, number, line, StepFact))
     insert(store, "step_fact", steps)
+    for call in calls:
+        if call.experts is None and call.expert_numbers is not None:
+            call.experts = len(set(call.expert_numbers))
     insert(store, "call_fact", calls)
 
 

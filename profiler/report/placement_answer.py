@@ -54,7 +54,7 @@ def placement_document(answer: PlacementAnswer) -> dict[str, Any]:
         "chosen": [{"layer": layer, "expert": expert} for layer, expert in placed.chosen],
         "curve": [_point(answer, point) for point in placed.curve],
         "move": dataclasses.asdict(answer.move) | {"kind": "modelled"},
-        "link": {"value": answer.link.bytes_per_s, "kind": "quoted", "source": answer.link.source},
+        "link": {"value": answer.link.bytes_per_s, "kind": answer.link.kind, "source": answer.link.source},
         "notes": [] if answer.uses.sets_known else [DRAWN],
     }
 
@@ -85,7 +85,8 @@ def show_placement(out: Console, answer: PlacementAnswer) -> None:
     layers = Counter(layer for layer, _ in placed.chosen)
     parts = ", ".join(f"{layer}: {count}" for layer, count in sorted(layers.items()))
     out.print(Text(f"moves by layer  {parts or 'none save anything'}"))
-    out.print(plain(f"link            {answer.link.bytes_per_s / 1e9:.1f} GB/s ({answer.link.source}, quoted)"))
+    link = answer.link
+    out.print(plain(f"link            {link.bytes_per_s / 1e9:.1f} GB/s ({link.source}, {link.kind})"))
     if move.break_even_steps is not None:
         out.print(
             f"moving          {move.bytes / 1e9:.2f} GB in {move.time_us / 1e3:.1f} ms; pays after "

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from stepprof.analyses.placement.choice import Placed, Terms, place, wait_left
-from stepprof.analyses.placement.expert_use import ExpertUse, Layer, Waits, read_uses
+from stepprof.analyses.placement.expert_use import ExpertUse, Layer, Waits, expert_use
 from stepprof.analyses.placement.relocation import relocation
+from stepprof.analyses.placement.use_table import csv_uses
 from stepprof.profiler.errors import InputError
 
 
@@ -107,7 +108,7 @@ def test_calls_of_a_file(tmp_path: Path):
     """5 steps of two classes; layer 3 waits 31 µs in 4 of them: 24.8 µs a step, 31 in code, 15.5 in chat."""
     path = tmp_path / "use.csv"
     path.write_text(USE)
-    given = read_uses(path, Waits({3: 31.0}))
+    given = expert_use(csv_uses(path), Waits({3: 31.0}))
     assert (given.classes, given.steps, given.sets_known) == (("chat", "code"), (2, 3), True)
     (layer,) = given.layers
     assert layer.experts.tolist() == [300, 301, 310]
@@ -131,7 +132,7 @@ def test_counts_stand_for_sets_drawn_independently(tmp_path: Path):
     """Expert 4 in all 50 calls of 100 steps, 5 in a fifth of them: moving 4 removes the calls that 5 is not in."""
     path = tmp_path / "counts.csv"
     path.write_text("class,layer,expert,uses,calls\ncode,0,4,50,50\ncode,0,5,10,50\n")
-    given = read_uses(path, Waits({}, every=20.0), steps=100)
+    given = expert_use(csv_uses(path), Waits({}, every=20.0), steps=100)
     assert not given.sets_known
     found = place(given, Terms(2))
     assert found.chosen == ((0, 4), (0, 5))
@@ -157,7 +158,7 @@ def test_files_that_do_not_do(text: str, message: str, tmp_path: Path):
     path = tmp_path / "use.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        read_uses(path, Waits({3: 1.0}))
+        expert_use(csv_uses(path), Waits({3: 1.0}))
 
 
 def test_moving_pays_after_some_steps():

@@ -1,9 +1,11 @@
 """The least time that reading the weights takes, and the headroom above it."""
 
+import numpy as np
 import pytest
 
+from stepprof.analyses.ops import UNKNOWN
 from stepprof.analyses.sidecar.answer import SidecarQuestion
-from stepprof.analyses.sidecar.floor import Quoted
+from stepprof.analyses.sidecar.floor import Floor, Quoted, floors_above
 from tests.analyses.sidecar.sidecar_program import Program
 
 
@@ -72,6 +74,34 @@ def test_without_bytes_or_bandwidth_there_is_no_floor(quoted, lacks):
     floor, room, said = floors(program(), quoted)
     assert (floor, room) == (None, None)
     assert said == f"no floor: {lacks} (give --expert-bytes N --bandwidth GBPS, or import --costs)."
+
+
+def test_a_floor_above_the_call_is_questioned_and_gives_no_headroom():
+    """2 rows of 3 bytes at 0.2 bytes a ns are 30 ns; the call takes 23."""
+    answer = program().sidecar(SidecarQuestion(quoted=Quoted(3, 0.2)))
+    (warning,) = [one for one in answer.warnings if one["code"] == "floor_above_call"]
+    assert (answer.all.floor_us, answer.headroom_us, warning["count"]) == (pytest.approx(0.030), None, 1)
+    assert answer.headroom_said.endswith("how much of it must be is not known.")
+    assert "largest phase is up_gate" in answer.headroom_said, "the floor that cannot be is charged to no phase"
+
+
+def test_the_sentence_names_the_worst_rows():
+    """Floors 30 and 10 µs where calls take 20 and 5; calls of 3 rows are longer than their floor."""
+    floor = Floor(np.array([30e3, 10e3, 10e3, 1e3]), "")
+    found = floors_above(floor, np.array([2, 1, 1, 3]), np.array([20_000, 4_000, 6_000, 9_000]))
+    assert [(one["code"], one["count"]) for one in found] == [("floor_above_call", 3)]
+    assert found[0]["text"] == (
+        "The floors of 3 calls are above the median call of as many rows (rows 1: 10.0 µs, and a call takes 5.0): the "
+        "bandwidth or the bytes of an expert cannot be right, so no headroom is named."
+    )
+
+
+def test_floors_of_other_calls_are_not_held_against_a_call():
+    """Calls of unknown rows, each at its floor: the mean floor is above the median call, the median floor is not."""
+    rows, length = np.full(3, UNKNOWN), np.array([10, 11, 100])
+    assert floors_above(Floor(length.astype(float), ""), rows, length) == []
+    assert "(rows unknown: " in floors_above(Floor(length + 1.0, ""), rows, length)[0]["text"]
+    assert floors_above(Floor(None, ""), rows, length) == []
 
 
 def test_the_phase_with_the_largest_headroom_in_one_sentence():

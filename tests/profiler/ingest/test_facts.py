@@ -31,7 +31,16 @@ def test_steps_and_calls(store: Store, tmp_path: Path):
     load_facts(written(tmp_path, STEP, CALL, "", '{"step": 4}', '{"step": 4, "layer": 0}'), store)
 
     assert store.rows("FROM step_fact ORDER BY step") == [(3, 5, 4, 1, "code", 512, 9000), (4, *[None] * 6)]
-    assert store.rows("FROM call_fact ORDER BY step") == [(3, 7, 2, 3, False), (4, 0, None, None, None)]
+    assert store.rows("FROM call_fact ORDER BY step") == [(3, 7, 2, 3, False, None), (4, 0, *[None] * 4)]
+
+
+def test_experts_that_are_named_are_counted(store: Store, tmp_path: Path):
+    load_facts(written(tmp_path, '{"step": 0, "layer": 1, "expert_numbers": [7, 5, 7]}', CALL, STEP), store)
+
+    assert store.rows("SELECT layer, experts, expert_numbers FROM call_fact ORDER BY layer") == [
+        (1, 2, [7, 5, 7]),
+        (7, 3, None),
+    ]
 
 
 def test_a_class_named_layer_is_no_call(store: Store, tmp_path: Path):
@@ -67,6 +76,8 @@ def test_an_empty_file_adds_nothing(store: Store, tmp_path: Path):
         ('{"step": 3, "drafted": 2147483648}', "not a StepFact .*drafted"),
         ('{"step": 9223372036854775808}', "not a StepFact .*step"),
         ('{"step": 3, "layer": 1, "rows": 1.5}', "not a CallFact .*rows"),
+        ('{"step": 3, "layer": 1, "experts": [5]}', "not a CallFact .*experts"),
+        ('{"step": 3, "layer": 1, "expert_numbers": [-1]}', "not a CallFact .*expert_numbers"),
         ('{"step": 3, "layer": 1, "kept": 1}', "not a CallFact .*`kept`"),
     ],
 )
