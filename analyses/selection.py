@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from stepprof.analyses.steps import Steps
 from stepprof.profiler.errors import UsageError
 
@@ -15,6 +17,17 @@ def chosen_steps(steps: Steps, step: int | None = None, span: str | None = None)
             raise UsageError(f"there is no step {step}: this trace has steps 0 to {len(steps) - 1}.")
         return [step]
     return None if span is None else _slice(steps, span)
+
+
+def as_slices(chosen: Sequence[int]) -> str:
+    """Steps in the words of `--steps`: 0:3, 5:6 for 0, 1, 2 and 5."""
+    found: list[list[int]] = []
+    for step in sorted(set(chosen)):
+        if found and found[-1][1] == step:
+            found[-1][1] = step + 1
+        else:
+            found.append([step, step + 1])
+    return ", ".join(f"{first}:{end}" for first, end in found)
 
 
 def _slice(steps: Steps, span: str) -> list[int]:

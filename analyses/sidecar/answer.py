@@ -19,17 +19,18 @@ from stepprof.analyses.attribution import Attribution
 from stepprof.analyses.ops import UNKNOWN
 from stepprof.analyses.rules import load_rules
 from stepprof.analyses.sidecar.calls import Calls, find_calls
+from stepprof.analyses.sidecar.classes import by_class, step_classes
 from stepprof.analyses.sidecar.clock_offset import ClockOffset, clock_offset
 from stepprof.analyses.sidecar.clocks import crossings
 from stepprof.analyses.sidecar.fit import fit_calls
-from stepprof.analyses.sidecar.floor import Floor, Quoted, floor_of
+from stepprof.analyses.sidecar.floor import Floor, Quoted, floor_of, floors_above
 from stepprof.analyses.sidecar.groups import groups, headroom_sentence, phase_kinds
 from stepprof.analyses.sidecar.joins import Joins, find_joins
 from stepprof.analyses.sidecar.members import Scene
 from stepprof.analyses.sidecar.phases import cut
 from stepprof.analyses.sidecar.result import Sidecar
 from stepprof.analyses.sidecar.scene import make_scene
-from stepprof.analyses.sidecar.waits import Waits, by_class, by_layer, by_step, call_rows, where_main_waits
+from stepprof.analyses.sidecar.waits import Waits, by_layer, by_step, call_rows, where_main_waits
 from stepprof.profiler.errors import Refused
 from stepprof.profiler.store import Store
 
@@ -64,9 +65,11 @@ def _answer(
     waits = Waits(scene, calls, joins, steps, None if offset is None else offset.bound_ns)
     grouped = groups(waits, pieces, floor)
     phases = phase_kinds(pieces, np.arange(len(calls)))
+    class_of = step_classes(store, waits)
     fits = fit_calls(calls.rows, calls.experts, pieces.length)
-    made = ~calls.empty
-    room = None if floor.ns is None or not made.any() else float((pieces.length - floor.ns)[made].mean()) / 1e3
+    above, made = floors_above(floor, calls.rows, pieces.length), ~calls.empty
+    possible = Floor(None, floor.said) if above else floor
+    room = None if possible.ns is None or not made.any() else float((pieces.length - possible.ns)[made].mean()) / 1e3
     return Sidecar(
         steps=len(steps),
         calls=len(calls),
@@ -80,18 +83,19 @@ def _answer(
         away_us_per_step=float(waits.away.sum()) / 1e3 / len(steps),
         by_layer=by_layer(waits),
         by_step=by_step(waits),
-        classes=by_class(store, waits, pieces.length),
+        classes=by_class(store, waits, pieces.length, class_of),
         fits=fits,
         headroom_us=room,
-        headroom_said=headroom_sentence(grouped[0], phases, floor),
+        headroom_said=headroom_sentence(grouped[0], phases, possible),
         floor_said=floor.said,
         clock_offset_bound_ns=waits.bound,
         below_bound=int(waits.below.sum()),
         waits_said=where_main_waits(waits),
         source=calls.source,
         rows_from=calls.rows_from,
-        table=call_rows(store, waits, pieces.length),
-        warnings=scene.found.warnings + calls.warnings + _clocks(offset) + _floor(floor) + _open(joins),
+        table=call_rows(waits, pieces.length, class_of),
+        inflation=scene.found.inflation,
+        warnings=scene.found.warnings + calls.warnings + _clocks(offset) + floor.warnings + above + _open(joins),
     )
 
 
@@ -106,10 +110,6 @@ def _clocks(offset: ClockOffset | None) -> list[dict[str, Any]]:
         "waits and handovers are shown as recorded."
     )
     return [{"code": "clocks_apart", "count": 1, "text": text}]
-
-
-def _floor(floor: Floor) -> list[dict[str, Any]]:
-    return [] if floor.ns is not None else [{"code": "floor_unknown", "count": 1, "text": floor.said}]
 
 
 def _open(joins: Joins) -> list[dict[str, Any]]:

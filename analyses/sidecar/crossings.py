@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepprof.analyses.attribution import Attribution, Question, attribute
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.ops import UNKNOWN, Bools
 from stepprof.analyses.ranges import range_info
 from stepprof.profiler.errors import Refused
@@ -35,6 +36,7 @@ class Crossings:
     calls: float  # sidecar calls that the ranges name, by layer
     copies: dict[str, float]
     bytes: dict[str, float]
+    inflation: TracingInflation | None
 
 
 def crossings(store: Store, question: Question | None = None) -> Crossings:
@@ -55,6 +57,7 @@ def crossings(store: Store, question: Question | None = None) -> Crossings:
         calls=_calls(found, inside) / count,
         copies=dict(zip(WAYS, copies.tolist(), strict=False)),
         bytes=dict(zip(WAYS, size.tolist(), strict=False)),
+        inflation=found.inflation,
     )
 
 

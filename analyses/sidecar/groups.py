@@ -98,7 +98,7 @@ def headroom_sentence(every: Group, phases: list[PhaseKinds], floor: Floor) -> s
     The floor is charged to the phases that read weights, in proportion to their time.
     """
     reads = sum(p.mean_us for p in phases if p.phase in EXPERT_PHASES)
-    bound = 0.0 if every.floor_us is None else every.floor_us
+    bound = 0.0 if floor.ns is None or every.floor_us is None else every.floor_us
     room = {p.phase: p.mean_us - (bound * p.mean_us / reads if p.phase in EXPERT_PHASES else 0.0) for p in phases}
     if not room:
         return "no phase has any time."

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.sidecar.fit import Fits
 
 
@@ -72,7 +73,7 @@ class ClassWait:
     """Calls of one class of prompts, or of one run given by --class; per step."""
 
     name: str
-    run: bool  # given by --class
+    own_run: bool  # given by --class
     steps: int
     steps_used: str  # their indices as A:B, B not included
     calls: float
@@ -130,6 +131,7 @@ class Sidecar:
     source: str
     rows_from: str | None
     table: list[CallRow]
+    inflation: TracingInflation | None  # what tracing did to the steps
     warnings: list[dict[str, Any]]
 
     @property

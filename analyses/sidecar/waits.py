@@ -1,4 +1,4 @@
-"""What steps wait for at the sidecar: by layer, step and class, and each call on its own.
+"""What steps wait for at the sidecar: by layer and step, and each call on its own.
 
 waits = Waits(scene, calls, joins, steps, bound)
 by_step(waits)[0].join_wait_ns
@@ -14,11 +14,9 @@ import numpy as np
 
 from stepprof.analyses.ops import UNKNOWN, Bools, Ints
 from stepprof.analyses.sidecar.calls import Calls
-from stepprof.analyses.sidecar.facts import call_facts, step_numbers
 from stepprof.analyses.sidecar.joins import Joins
 from stepprof.analyses.sidecar.members import Scene
-from stepprof.analyses.sidecar.result import CallRow, ClassWait, LayerWait, Sidecar, StepWait
-from stepprof.profiler.store import Store
+from stepprof.analyses.sidecar.result import CallRow, LayerWait, StepWait
 
 
 @dataclass(frozen=True)
@@ -106,58 +104,6 @@ def by_step(waits: Waits) -> list[StepWait]:
     return [StepWait(i, int(calls[i]), int(wait[i]), int(away[i]), int(below[i])) for i in waits.steps]
 
 
-def step_classes(store: Store, waits: Waits) -> list[str | None]:
-    """The class of each step of the trace by its facts."""
-    told = dict(store.rows("SELECT step, max(class) FROM step_fact WHERE class IS NOT NULL GROUP BY step"))
-    return [told.get(number) for number in step_numbers(waits.scene.found.steps)]
-
-
-def by_class(store: Store, waits: Waits, length: Ints) -> list[ClassWait]:
-    """Classes of prompts by name, where the facts name any."""
-    class_of = step_classes(store, waits)
-    names = sorted({name for i in waits.steps if (name := class_of[i]) is not None})
-    found: list[ClassWait] = []
-    for name in names:
-        steps = [i for i in waits.steps if class_of[i] == name]
-        at = np.flatnonzero(np.isin(waits.calls.step, steps))
-        facts = call_facts(store, waits.scene.found.steps, steps)
-        skipped = int(facts.skipped.sum()) / max(len(facts.step), 1) if len(facts.step) else None
-        rows = waits.calls.rows[at]
-        found.append(
-            ClassWait(
-                name=name,
-                run=False,
-                steps=len(steps),
-                steps_used=spans(steps),
-                calls=len(at) / len(steps),
-                mean_rows=float(rows.mean()) if len(rows) and (rows != UNKNOWN).all() else None,
-                skipped_share=skipped,
-                p50_us=float(np.median(length[at])) / 1e3 if len(at) else None,
-                join_wait_us=float(waits.counted[at].sum()) / 1e3 / len(steps),
-                away_us=float(waits.away[at].sum()) / 1e3 / len(steps),
-            )
-        )
-    return found
-
-
-def class_of_run(name: str, answer: Sidecar) -> ClassWait:
-    """A whole run as a class."""
-    rows = [call.rows for call in answer.table]
-    known = [r for r in rows if r is not None]
-    return ClassWait(
-        name=name,
-        run=True,
-        steps=answer.steps,
-        steps_used=spans([step.step for step in answer.by_step]),
-        calls=answer.calls / answer.steps,
-        mean_rows=sum(known) / len(known) if known and len(known) == len(rows) else None,
-        skipped_share=answer.skipped_share,
-        p50_us=answer.all.p50_us,
-        join_wait_us=answer.join_wait_us_per_step,
-        away_us=answer.away_us_per_step,
-    )
-
-
 def where_main_waits(waits: Waits) -> list[str]:
     """Sentences on waits that lie elsewhere than the ranges say, and on those that the clocks could make up."""
     joins = waits.joins
@@ -204,9 +150,9 @@ def _range_of(waits: Waits, op: Ints) -> str:
     return words.most_common(1)[0][0]
 
 
-def call_rows(store: Store, waits: Waits, length: Ints) -> list[CallRow]:
-    """Every call, for a table."""
-    calls, joins, class_of = waits.calls, waits.joins, step_classes(store, waits)
+def call_rows(waits: Waits, length: Ints, class_of: list[str | None]) -> list[CallRow]:
+    """Every call, for a table; `class_of` tells the class of each step."""
+    calls, joins = waits.calls, waits.joins
     joined = joins.op != UNKNOWN
 
     def known(column: Ints) -> list[int | None]:

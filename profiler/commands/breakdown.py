@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +13,10 @@ from stepprof.analyses.breakdown_result import By
 from stepprof.analyses.role_table import role_table
 from stepprof.analyses.selection import chosen_steps
 from stepprof.analyses.sidecar.answer import SidecarQuestion, sidecar
+from stepprof.analyses.sidecar.bandwidth import read_bandwidth
+from stepprof.analyses.sidecar.classes import beside_runs
 from stepprof.analyses.sidecar.floor import Quoted
 from stepprof.analyses.sidecar.result import Sidecar
-from stepprof.analyses.sidecar.waits import class_of_run
 from stepprof.profiler.commands.shared import (
     Json,
     Marker,
@@ -35,6 +35,14 @@ from stepprof.profiler.report import document, document_sidecar, terminal, termi
 from stepprof.profiler.store import Store
 
 app = typer.Typer()
+
+Bandwidth = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GBPS or FILE.json",
+        help="Memory bandwidth of the second card: GB/s, or the file of stepprof bench sidecar -o that measured it.",
+    ),
+]
 
 
 @app.command()
@@ -62,10 +70,13 @@ def breakdown_(
     csv: Annotated[Path | None, typer.Option(help="Also write the rows (or calls) to this CSV file.")] = None,
     sidecar: Annotated[bool, typer.Option("--sidecar", help="The calls of the second card, one by one.")] = False,
     classes: Annotated[
-        list[str] | None, typer.Option("--class", metavar="NAME=TRACE", help="Further runs to set beside this one.")
+        list[str] | None,
+        typer.Option(
+            "--class", metavar="NAME=TRACE", help="Further runs to set beside this one, by all their whole steps."
+        ),
     ] = None,
     expert_bytes: Annotated[float | None, typer.Option(help="Bytes of one expert's weights, for floors.")] = None,
-    bandwidth: Annotated[float | None, typer.Option(help="Memory bandwidth of the second card, GB/s.")] = None,
+    bandwidth: Bandwidth = None,
 ) -> None:
     """Show where the steps' time goes: exposed, hidden, busy, work and gaps; or --sidecar, call by call."""
     if sidecar:
@@ -87,12 +98,11 @@ def breakdown_(
             terminal.show_breakdown(terminal.console(), source_of(store), result)
 
 
-def quoted(expert_bytes: float | None, bandwidth: float | None) -> Quoted:
+def quoted(expert_bytes: float | None, bandwidth: str | None) -> Quoted:
     """What the user says of the sidecar; UsageError where it is no amount."""
-    for name, value in (("--expert-bytes", expert_bytes), ("--bandwidth", bandwidth)):
-        if value is not None and not 0 < value < float("inf"):
-            raise UsageError(f"{name} {value:g} is no amount: give a number above 0.")
-    return Quoted(expert_bytes, bandwidth)
+    if expert_bytes is not None and not 0 < expert_bytes < float("inf"):
+        raise UsageError(f"--expert-bytes {expert_bytes:g} is no amount: give a number above 0.")
+    return Quoted(expert_bytes, None if bandwidth is None else read_bandwidth(bandwidth))
 
 
 def _show_sidecar(
@@ -106,8 +116,7 @@ def _show_sidecar(
 ) -> None:
     with opened(trace) as store:
         answer, source = _sidecar(store, question, of_sidecar, picked), source_of(store)
-    others = [_class(text, question, of_sidecar) for text in classes]
-    answer = replace(answer, classes=[*answer.classes, *(class_of_run(name, other) for name, other in others)])
+    answer = beside_runs(answer, [_class(text, question, of_sidecar) for text in classes])
     if csv:
         document.write_text(csv, document_sidecar.calls_csv(answer))
     if json:

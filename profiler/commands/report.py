@@ -10,7 +10,7 @@ import typer
 from stepprof.analyses.attribution import Question
 from stepprof.analyses.selection import chosen_steps
 from stepprof.analyses.sidecar.answer import SidecarQuestion
-from stepprof.profiler.commands.breakdown import quoted
+from stepprof.profiler.commands.breakdown import Bandwidth, quoted
 from stepprof.profiler.commands.report_beside import Files, answered, check
 from stepprof.profiler.commands.shared import Force, Marker, Method, Rules, StepSlice, Trace, absent, attributed, opened
 from stepprof.profiler.report import terminal
@@ -42,7 +42,7 @@ def report(
     bench: Annotated[Path | None, typer.Option(help="File of stepprof bench … -o to show beside.")] = None,
     bar: Annotated[float | None, typer.Option(help="What a mode of --bench has to save, µs.")] = None,
     expert_bytes: Annotated[float | None, typer.Option(help="Bytes of one expert's weights, for floors.")] = None,
-    bandwidth: Annotated[float | None, typer.Option(help="Memory bandwidth of the second card, GB/s.")] = None,
+    bandwidth: Bandwidth = None,
     steps: StepSlice = None,
     marker: Marker = None,
     method: Method = None,

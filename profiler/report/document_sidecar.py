@@ -7,36 +7,47 @@ import dataclasses
 import io
 from typing import Any
 
-from stepprof.analyses.sidecar.result import CallRow, Group, LayerWait, Sidecar
-from stepprof.profiler.report.document import cell
-
-GROUP = ("rows", "calls", "p50_us", "p95_us", "p99_us", "max_us", "mean_us")
-DETAIL = ("phases_mean_us", "kinds_mean_us", "floor_us")
-LAYER = ("layer", "rows", "main_ready_us", "sidecar_us", "join_wait_us")
-FIT = ("estimator", "fixed_us", "per_row_us", "per_expert_us", "max_residual_us")
+from stepprof.analyses.sidecar.result import CallRow, Sidecar
+from stepprof.profiler.report.document import cell, inflation_fields
 
 
 def sidecar_document(answer: Sidecar) -> dict[str, Any]:
-    """The contract's keys; `classes` besides, where facts or --class name any."""
+    """The contract's keys and what the terminal says in words; `classes` besides, where facts or --class name any."""
     document = {
+        "steps": answer.steps,
         "calls": answer.calls,
         "empty_calls": answer.empty_calls,
         "skipped_share": answer.skipped_share,
-        "per_rows": [_cut(group, (*GROUP, *DETAIL)) for group in answer.per_rows],
-        "join_wait_us_per_step": answer.join_wait_us_per_step,
-        "held_us_per_step": answer.held_us_per_step,
-        "away_us_per_step": answer.away_us_per_step,
-        "by_layer": [_cut(layer, LAYER) for layer in answer.by_layer],
-        "fit": {name: getattr(answer.fits.medians, name) for name in FIT},
+        "source": answer.source,
+        "rows_from": answer.rows_from,
+        "rows_said": answer.rows_said,
+        "all": dataclasses.asdict(answer.all),
+        "per_rows": [dataclasses.asdict(group) for group in answer.per_rows],
+        **_waits(answer),
+        "fit": dataclasses.asdict(answer.fits.medians),
+        "fit_robust": dataclasses.asdict(answer.fits.robust),
+        "fit_said": answer.fits.said,
         "headroom_us": answer.headroom_us,
-        "clock_offset_bound_ns": answer.clock_offset_bound_ns,
+        "headroom_said": answer.headroom_said,
+        "floor_said": answer.floor_said,
+        **inflation_fields(answer.inflation),
         "warnings": answer.warnings,
     }
     return document | ({"classes": [dataclasses.asdict(c) for c in answer.classes]} if answer.classes else {})
 
 
-def _cut(row: Group | LayerWait, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in names}
+def _waits(answer: Sidecar) -> dict[str, Any]:
+    """What the steps wait for, in all and by layer and step."""
+    return {
+        "join_wait_us_per_step": answer.join_wait_us_per_step,
+        "held_us_per_step": answer.held_us_per_step,
+        "away_us_per_step": answer.away_us_per_step,
+        "by_layer": [dataclasses.asdict(layer) for layer in answer.by_layer],
+        "by_step": [dataclasses.asdict(step) for step in answer.by_step],
+        "waits_said": answer.waits_said,
+        "clock_offset_bound_ns": answer.clock_offset_bound_ns,
+        "below_bound": answer.below_bound,
+    }
 
 
 def calls_csv(answer: Sidecar) -> str:

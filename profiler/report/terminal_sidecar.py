@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from stepprof.analyses.sidecar.fit import Fit
-from stepprof.analyses.sidecar.groups import IDLE, kinds_of_experts
+from stepprof.analyses.sidecar.groups import kinds_of_experts
 from stepprof.analyses.sidecar.result import Group, LayerWait, PhaseKinds, Sidecar
-from stepprof.profiler.report.terminal import WIDTH, clean, show_warnings
+from stepprof.profiler.report.terminal import WIDTH, clean, show_inflation, show_warnings
 
 KEY, BAR = 24, 10
 SMALL = 0.01  # of a call: phases below it share a line
@@ -24,6 +24,7 @@ COSTS = {"fixed_us": "", "per_row_us": " a row", "per_expert_us": " an expert"}
 def show_sidecar(out: Console, source: str, answer: Sidecar) -> None:
     """The whole answer."""
     _headline(out, source, answer)
+    show_inflation(out, answer.inflation)
     _sizes(out, answer)
     _phases(out, answer.phases, answer.all.mean_us)
     _fit(out, answer)
@@ -41,16 +42,13 @@ def _say(out: Console, text: str, style: str = "") -> None:
 
 def _headline(out: Console, source: str, answer: Sidecar) -> None:
     every, a_step = answer.all, answer.calls / max(answer.steps, 1)
-    rows = f"rows by {answer.rows_from}" if answer.rows_from else "rows unknown"
-    rows += " (as captured)" if answer.rows_from == "marks" else ""
     _say(out, f"{source}: {answer.calls:,} sidecar calls in {answer.steps} steps, {a_step:.1f} a step")
-    _say(out, f"found by {answer.source}, {rows}, {answer.empty_calls} without rows{_skipped(answer)}; measured")
-    copying, computing, idle = parts(every)
     _say(
         out,
-        f"call mean {every.mean_us:.1f} µs = {copying:.1f} copying + {computing:.1f} computing + {idle:.1f} gaps",
-        style="bold",
+        f"found by {answer.source}, {answer.rows_said}, {answer.empty_calls} without rows{_skipped(answer)}; measured",
     )
+    parts = " + ".join(f"{us:.1f} {name}" for name, us in every.parts_mean_us.items())
+    _say(out, f"call mean {every.mean_us:.1f} µs = {parts}", style="bold")
     _say(out, verdict(answer), style="bold")
 
 
@@ -58,19 +56,12 @@ def _skipped(answer: Sidecar) -> str:
     return "" if answer.skipped_share is None else f", {100 * answer.skipped_share:.1f} % skipped"
 
 
-def parts(group: Group) -> tuple[float, float, float]:
-    """Copying, computing and idle time of the mean call, µs; they add up to it."""
-    copying = group.kinds_mean_us.get("copy", 0.0)
-    idle = sum(us for kind, us in group.kinds_mean_us.items() if kind in IDLE)
-    return copying, sum(group.kinds_mean_us.values()) - copying - idle, idle
-
-
 def verdict(answer: Sidecar) -> str:
     """Whether a call copies, computes or waits, in words."""
-    shares = dict(zip(("copying", "computing", "gaps between ops"), parts(answer.all), strict=True))
-    first = max(shares, key=lambda name: shares[name])
-    share = 100 * shares[first] / max(answer.all.mean_us, 1e-9)
-    said = f"{'Most' if share > 50 else 'The largest part'} of a call is {first} ({share:.0f} %)"
+    first, us = max(answer.all.parts_mean_us.items(), key=lambda part: part[1])
+    share = 100 * us / max(answer.all.mean_us, 1e-9)
+    what = "gaps between ops" if first == "gaps" else first
+    said = f"{'Most' if share > 50 else 'The largest part'} of a call is {what} ({share:.0f} %)"
     experts = kinds_of_experts(answer.phases)
     if not experts or answer.source != "marks":  # without marks a phase is named after its kind
         return f"{said}."
@@ -93,7 +84,7 @@ def _sizes(out: Console, answer: Sidecar) -> None:
     )
     for group in groups:
         mean = max(group.mean_us, 1e-9)
-        shown = [_percent(value / mean) for value in parts(group)]
+        shown = [_percent(value / mean) for value in group.parts_mean_us.values()]
         floor, fixed = (_percent(None if x is None else x / mean) for x in (group.floor_us, _fixed(answer, group)))
         out.print(Text(f"{_rows(group, answer):13}{shown[0]:>9}{shown[1]:>11}{shown[2]:>8}{'':12}{floor:>7}{fixed:>8}"))
 
@@ -117,27 +108,47 @@ def _phases(out: Console, phases: list[PhaseKinds], mean: float) -> None:
     """Phases of the mean call in their order; small ones together."""
     out.print(f"{'phase':{KEY}}{'mean µs':>9}{'of call':>9}  {'':{BAR}}  kinds", style="bold")
     small = [p for p in phases if p.mean_us < SMALL * mean]
-    for phase in (p for p in phases if p.mean_us >= SMALL * mean):
-        out.print(Text(f"{_phase_line(phase.phase, phase.mean_us, mean)}  {_kinds(phase)}".rstrip()))
-    if small:
-        together = sum(p.mean_us for p in small)
-        out.print(Text(_phase_line(f"({len(small)} smaller ones)", together, mean).rstrip()))
+    shown = [p for p in phases if p.mean_us >= SMALL * mean]
+    for phase in [*shown, *([_together(small)] if small else [])]:
+        for line in _phase_lines(phase, mean):
+            out.print(Text(line.rstrip()))
 
 
-def _kinds(phase: PhaseKinds) -> str:
-    """As many of its kinds as the line holds; nothing for a gap."""
-    text = ""
+def _together(phases: list[PhaseKinds]) -> PhaseKinds:
+    """These phases as one."""
+    kinds: dict[str, float] = {}
+    for phase in phases:
+        for kind, us in phase.kinds.items():
+            kinds[kind] = kinds.get(kind, 0.0) + us
+    ordered = dict(sorted(kinds.items(), key=lambda item: -item[1]))
+    return PhaseKinds(f"({len(phases)} smaller ones)", sum(kinds.values()), ordered)
+
+
+def _phase_lines(phase: PhaseKinds, mean: float) -> list[str]:
+    """The phase, and as many lines as all its kinds need."""
+    share = phase.mean_us / max(mean, 1e-9)
+    bar = "█" * round(BAR * share)
+    head = f"{clean(phase.phase)[: KEY - 1]:{KEY}}{phase.mean_us:9.1f}{100 * share:8.1f}%  {bar:{BAR}}  "
+    first, *more = _kinds(phase, WIDTH - len(head))
+    return [head + first, *(" " * len(head) + line for line in more)]
+
+
+def _kinds(phase: PhaseKinds, width: int) -> list[str]:
+    """All its kinds in lines of this width; one empty line for a gap."""
+    if set(phase.kinds) == {"gap"}:
+        return [""]
+    lines: list[str] = []
     for kind, us in phase.kinds.items():
-        longer = f"{text} · {kind} {100 * us / phase.mean_us:.0f} %".removeprefix(" · ")
-        if len(longer) > WIDTH - KEY - BAR - 22:
-            break
-        text = longer
-    return "" if set(phase.kinds) == {"gap"} else text
+        text = f"{kind} {_whole_percent(us / phase.mean_us)}"
+        if lines and len(lines[-1]) + len(text) + 3 <= width:
+            lines[-1] += f" · {text}"
+        else:
+            lines.append(text)
+    return lines
 
 
-def _phase_line(name: str, us: float, mean: float) -> str:
-    bar = "█" * round(BAR * us / max(mean, 1e-9))
-    return f"{clean(name)[: KEY - 1]:{KEY}}{us:9.1f}{100 * us / max(mean, 1e-9):8.1f}%  {bar:{BAR}}"
+def _whole_percent(share: float) -> str:
+    return "<1 %" if share < 0.005 else f"{100 * share:.0f} %"
 
 
 def _fit(out: Console, answer: Sidecar) -> None:
@@ -210,4 +221,10 @@ def _classes(out: Console, answer: Sidecar) -> None:
                 f"{clean(c.name)[:15]:16}{c.steps:7,}{c.calls:8.1f}{rows:>7}{skipped:>9}{p50:>9}"
                 f"{c.join_wait_us:11.1f}{c.away_us:11.1f}"
             )
+        )
+    runs = [f"{c.name} {c.steps_used}" for c in answer.classes if c.own_run]
+    if runs:
+        _say(
+            out,
+            f"steps of --class runs: {'; '.join(runs)} (all whole ones; --step and --steps choose those of TRACE alone)",
         )

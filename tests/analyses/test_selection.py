@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepprof.analyses.selection import chosen_steps
+from stepprof.analyses.selection import as_slices, chosen_steps
 from stepprof.analyses.steps import Steps
 from stepprof.profiler.errors import UsageError
 from tests.analyses.accounts import find
@@ -28,6 +28,11 @@ def test_no_choice_means_the_default(steps):
 )
 def test_a_span_is_a_slice(steps, span, chosen):
     assert chosen_steps(steps, span=span) == chosen
+
+
+@pytest.mark.parametrize(("chosen", "said"), [([0, 1, 2, 5], "0:3, 5:6"), ([3], "3:4"), ([2, 1, 2], "1:3"), ([], "")])
+def test_chosen_steps_as_slices(chosen, said):
+    assert as_slices(chosen) == said
 
 
 @pytest.mark.parametrize("step", [0, 3])

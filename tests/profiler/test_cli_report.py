@@ -31,7 +31,7 @@ def test_further_files_are_shown_beside_the_trace(stepprof, tmp_path: Path):
     assert (code, out) == (0, "") and re.fullmatch(r"r\.html: \d\.\d MB, open it in a browser\n", err)
     data = figures_of(tmp_path / "r.html")
     assert [one["verdict"] for one in data["bench"]["savings"]] == ["yes", "no", "no"]
-    assert data["sidecar"]["all"]["floor_us"] == pytest.approx(12_582_912 * 2 * 28 / 9 / 4000 / 1e3)
+    assert data["sidecar"]["document"]["all"]["floor_us"] == pytest.approx(12_582_912 * 2 * 28 / 9 / 4000 / 1e3)
     assert len(data["whatif"]["document"]["proposals"]) == 6
     assert data["whatif"]["document"]["kept"] == {"value": 5.27, "kind": "quoted", "low": None, "high": None}
     assert data["comparison"]["document"]["outcome"] == "refused"

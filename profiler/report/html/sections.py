@@ -11,7 +11,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from stepprof.analyses.bench.results import machine_of
+from stepprof.analyses.bench.results import further_warnings, machine_of
+from stepprof.analyses.bench.savings import unjudged
 from stepprof.analyses.compare.comparison import Comparison
 from stepprof.analyses.short_names import short_name
 from stepprof.analyses.sidecar.result import Sidecar
@@ -42,27 +43,15 @@ def sections(beside: Beside) -> dict[str, Any]:
 
 
 def _sidecar(answer: Sidecar) -> dict[str, Any]:
-    """The document, the mean over all calls, phases in their order, and what is said."""
+    """The document; phases and kinds in their order, with colours."""
     phases = [phase.phase for phase in answer.phases]
     every = [answer.all, *answer.per_rows]
     kinds = list(dict.fromkeys(kind for group in every for kind in group.kinds_mean_us))
-    fits = [dataclasses.asdict(fit) for fit in (answer.fits.medians, answer.fits.robust) if fit.fixed_us is not None]
     return {
         "document": sidecar_document(answer),
-        "steps": answer.steps,
-        "source": answer.source,
-        "rows_from": answer.rows_from,
-        "all": dataclasses.asdict(answer.all),
-        "waits": [{"join_wait_us": g.join_wait_us, "away_us": g.away_us} for g in answer.per_rows],
         "phases": phases,
         "kinds": kinds,
         "colours": {"phases": phase_colours(phases), "kinds": kind_colours(kinds)},
-        "fits": fits,
-        "fit_said": answer.fits.said,
-        "headroom_said": answer.headroom_said,
-        "floor_said": answer.floor_said,
-        "waits_said": answer.waits_said,
-        "below_bound": [layer.below_bound for layer in answer.by_layer],
     }
 
 
@@ -73,7 +62,8 @@ def _bench(bench: Bench) -> dict[str, Any]:
     ]
     savings = [dataclasses.asdict(saving) for saving in bench.savings]
     about = {"bench": bench.file.bench, "machine": machine_of(bench.file), "complete": bench.file.complete}
-    return about | {"results": results, "savings": savings}
+    warnings = [one["text"] for one in further_warnings(bench.file) + unjudged(bench.file, bench.savings)]
+    return about | {"warnings": warnings, "results": results, "savings": savings}
 
 
 def _whatif(beside: Beside) -> dict[str, Any]:

@@ -64,5 +64,11 @@ def test_calls_add_up(p):
     for group in answer.per_rows:
         assert sum(group.phases_mean_us.values()) == pytest.approx(group.mean_us)
         assert set(group.kinds_mean_us) <= set(PIECE_KINDS)
-    assert sum(step.join_wait_ns for step in answer.by_step) <= int(joins.wait.sum())
+        assert sum(group.parts_mean_us.values()) == pytest.approx(group.mean_us)
+        for phase, kinds in group.phase_kinds_mean_us.items():
+            assert sum(kinds.values()) == pytest.approx(group.phases_mean_us[phase])
+    waited = sum(step.join_wait_ns for step in answer.by_step)
+    assert waited == sum(call.counted_wait_ns for call in answer.table) <= int(joins.wait.sum())
+    for parts in (answer.by_layer, answer.per_rows, [answer.all]):
+        assert sum(part.join_wait_us_per_step for part in parts) * 1e3 * answer.steps == pytest.approx(waited)
     assert len(np.unique(calls.stretches.op[calls.stretches.op >= 0])) == (calls.stretches.op >= 0).sum()

@@ -22,7 +22,8 @@ def test_copies_by_way_and_calls_by_layer():
     assert (found.steps, found.calls) == (2, 1.0)
     assert found.copies == {"host_to_card": 0.5, "card_to_host": 0.0, "card_to_card": 1.0}
     assert found.bytes == {"host_to_card": 4.0, "card_to_host": 0.0, "card_to_card": 75.0}
-    assert found.step_us == pytest.approx(0.1)
+    assert found.step_us == pytest.approx(0.1) and found.inflation is None
+    assert crossings(t.add("manifest", key="tracing_inflation", value="1.25").store()).inflation is not None
 
 
 def test_a_trace_without_steps_is_refused():

@@ -9,6 +9,8 @@ import pytest
 
 from stepprof.analyses.attribution import attribute
 from stepprof.analyses.breakdown import breakdown
+from stepprof.analyses.compare.comparison import compared, sample_of
+from stepprof.analyses.compare.launches import launch_of_store
 from stepprof.profiler.report.document import breakdown_document
 from stepprof.profiler.report.html.beside import Beside
 from stepprof.profiler.report.html.data import report_data
@@ -51,7 +53,7 @@ def test_numbers_are_those_of_json(wide: Any):
 
 
 def test_the_sidecar_is_that_of_json(wide: Any, answers: dict[str, Any]):
-    document, every = answers["sidecar"]["document"], answers["sidecar"]["all"]
+    document, every = answers["sidecar"]["document"], answers["sidecar"]["document"]["all"]
     made = wide.locator("#sidecar")
     tiles = [text.splitlines()[0] for text in made.locator(".tile").all_inner_texts()]
     calls = rows_of(made.get_by_role("region", name="Calls by rows", exact=True))
@@ -72,7 +74,7 @@ def test_the_sidecar_is_that_of_json(wide: Any, answers: dict[str, Any]):
     assert [[row[0], *(cell.removeprefix("< ") for cell in row[2:])] for row in layers] == [
         [str(layer["layer"]), *(f"{layer[name]:.1f}" for name in names)] for layer in document["by_layer"]
     ]
-    assert answers["sidecar"]["headroom_said"] in text and floors == 2
+    assert document["headroom_said"] in text and floors == 2
 
 
 def test_proposals_are_those_of_json(wide: Any, answers: dict[str, Any]):
@@ -145,3 +147,16 @@ def test_tokens_a_second_and_tracing_have_tiles(tmp_path: Path):
     )
     assert tiles[1].startswith("400.0\n") and tiles[2] == "4.000\ntokens kept a step (measured)"
     assert tiles[3] == "1.250 ×\ntraced step over untraced (1.200 to 1.300) (measured)"
+
+
+def test_a_comparison_says_what_tracing_did_to_each_launch(tmp_path: Path):
+    dear = with_facts()
+    for key, value in (("", 1.25), ("_low", 1.2), ("_high", 1.3)):
+        dear.add("manifest", key=f"tracing_inflation{key}", value=str(value))
+    arms = [[sample_of(launch_of_store(made.store()))] for made in (dear, with_facts())]
+    store = dear.store()
+    found = attribute(store)
+    write_report(tmp_path / "arms.html", report_data(store, found, None, Beside(comparison=compared(*arms))))
+    with opened_page(tmp_path / "arms.html") as page:
+        launches = rows_of(page.locator("#comparison").locator("details", has_text="Launches"))
+    assert [row[-1] for row in launches] == ["1.250 (1.200 to 1.300)", "unknown"]
