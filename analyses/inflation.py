@@ -2,8 +2,8 @@
 
     found = tracing_inflation(store)      # None without a control
     found.ratio, found.interval           # traced over untraced step time, with its 95 % interval
-    inflation_warning(store)              # for answers that rest on untraced time: what-if, gates
-    time_warnings(store)                  # for answers that do not list all warnings of their run
+    inflation_warning(found)              # for answers that rest on untraced time: what-if, gates
+    traced_times(store)                   # for answers that keep neither the run nor all its warnings
 
 All figures are measured (profiler/capture/control.py).
 """
@@ -42,21 +42,31 @@ def tracing_inflation(store: Store) -> TracingInflation | None:
     return TracingInflation(found["tracing_inflation"], interval, span, prologue)
 
 
-def inflation_warning(store: Store) -> dict[str, Any] | None:
+def inflation_warning(found: TracingInflation | None) -> dict[str, Any] | None:
     """A warning for the CLI's list where tracing made steps more than 5 % longer; None where it did not."""
-    found = tracing_inflation(store)
     if found is None or found.ratio <= LIMIT:
         return None
-    between = "" if found.interval is None else f" ({found.interval[0]:.2f} to {found.interval[1]:.2f})"
-    text = (
-        f"Tracing made a step {found.ratio:.2f} times as long as untraced{between}: "
-        "times saved in this trace are not the times saved without it."
-    )
+    text = f"Tracing made a step {times(found)}: times saved in this trace are not the times saved without it."
     return {"code": CODE, "count": 1, "text": text}
 
 
-def time_warnings(store: Store) -> list[dict[str, Any]]:
-    """What makes the run's times other than those of an untraced GPU."""
-    inflated = inflation_warning(store)
+def times(found: TracingInflation) -> str:
+    """The ratio with its interval, in words."""
+    between = "" if found.interval is None else " ({:.2f} to {:.2f})".format(*found.interval)
+    return f"{found.ratio:.2f} times as long as untraced{between}"
+
+
+@dataclass(frozen=True)
+class TracedTimes:
+    """What is to be said of times that a trace told."""
+
+    inflation: TracingInflation | None
+    warnings: tuple[dict[str, Any], ...]  # what makes them other than those of an untraced GPU
+
+
+def traced_times(store: Store) -> TracedTimes:
+    """Of the run's times."""
+    inflation = tracing_inflation(store)
+    inflated = inflation_warning(inflation)
     found = [warning for warning in store.warnings() if warning["code"] in OTHER_TIMES]
-    return found if inflated is None else [*found, inflated]
+    return TracedTimes(inflation, tuple(found if inflated is None else [*found, inflated]))

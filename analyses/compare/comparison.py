@@ -22,7 +22,7 @@ from stepprof.analyses.compare.op_deltas import OpDeltas, op_deltas
 from stepprof.analyses.compare.row_deltas import RowDelta, row_delta, row_deltas
 from stepprof.analyses.compare.settings import Difference, differences
 from stepprof.analyses.compare.typical_step import Profile, profile_of
-from stepprof.analyses.inflation import LIMIT
+from stepprof.analyses.inflation import LIMIT, TracingInflation
 from stepprof.analyses.statistics import (
     PermutationP,
     Series,
@@ -49,7 +49,7 @@ class Sample:
     series: Series
     left_out: int
     settings: dict[str, str]
-    inflation: float | None
+    inflation: TracingInflation | None
     figure_kind: str
     cells: dict[str, Reading]
     profile: Profile | None
@@ -182,7 +182,7 @@ def _cells(control: Sequence[Sample], candidate: Sequence[Sample]) -> list[RowDe
 
 def _warnings(control: Arm, candidate: Arm) -> list[dict[str, Any]]:
     samples = [*control.samples, *candidate.samples]
-    inflated = [s.inflation for s in samples if s.inflation is not None and s.inflation > LIMIT]
+    inflated = [s.inflation.ratio for s in samples if s.inflation is not None and s.inflation.ratio > LIMIT]
     unknown = sum(s.kind == "trace" and s.inflation is None for s in samples)
     texts = [
         ("few_controls", len(control.samples) if 1 < len(control.samples) < FEW_CONTROLS else 0,

@@ -16,7 +16,7 @@ import numpy as np
 
 from stepprof.analyses.attribution import Attribution, Question, attribute, no_steps
 from stepprof.analyses.compare.settings import document_settings, run_settings
-from stepprof.analyses.inflation import OTHER_TIMES
+from stepprof.analyses.inflation import OTHER_TIMES, TracingInflation
 from stepprof.analyses.markers import Marker, Ranges, grammars, load_ranges, marked
 from stepprof.analyses.rules import load_rules
 from stepprof.analyses.steps import WARM_UP
@@ -37,7 +37,7 @@ class Launch:
     left_out: int
     measure: str  # what a step's time is
     settings: dict[str, str] = field(default_factory=dict[str, str])
-    inflation: float | None = None
+    inflation: TracingInflation | None = None
     figure_kind: str = "measured"
     document: dict[str, Any] | None = None
     found: Attribution | None = None
@@ -68,7 +68,7 @@ def launch_of_store(
         left_out,
         "window",
         settings,
-        found.tracing_inflation,
+        found.inflation,
         document=document,
         found=found,
         doubts=tuple(w["text"] for w in store.warnings() if w["code"] in OTHER_TIMES),

@@ -30,6 +30,7 @@ from stepprof.analyses.compare.settings import manifest_settings
 from stepprof.analyses.gates.registration import Registration
 from stepprof.analyses.gates.running import file_hash
 from stepprof.analyses.gates.state import Made
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.statistics import Series, describe_series
 from stepprof.profiler.errors import InputError, Refused
 from stepprof.profiler.store import Store
@@ -50,7 +51,7 @@ class Evidence:
     cells: dict[str, Reading]
     output: str | None
     settings: dict[str, str]
-    inflation: float | None
+    inflation: TracingInflation | None
     traced: bool
     series: Series | None
     left_out: int

@@ -225,7 +225,7 @@ def _kind(evidence: Sequence[Evidence]) -> str:
 
 
 def _warnings(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
-    inflated = [one.inflation for one in evidence if one.inflation is not None and one.inflation > LIMIT]
+    inflated = [one.inflation.ratio for one in evidence if one.inflation is not None and one.inflation.ratio > LIMIT]
     unknown = sum(one.traced and one.inflation is None for one in evidence)
     drifting = sum(one.series is not None and one.series.drifts for one in evidence)
     texts = [

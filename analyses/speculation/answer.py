@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from stepprof.analyses.inflation import TracedTimes
 from stepprof.analyses.speculation import rates
 from stepprof.analyses.speculation.draft_lanes import Given, check, groups, lanes, value
 from stepprof.analyses.speculation.forecasts import Draft, forecast
 from stepprof.analyses.speculation.result import Figure, Lane, Rate, Speculation
 from stepprof.analyses.speculation.row_cost import row_cost
-from stepprof.analyses.speculation.step_records import Records
+from stepprof.analyses.speculation.step_records import Records, TracedStep
 
 TABLE_LINES = 6
 
@@ -31,7 +32,7 @@ class Ask:
     draft: Draft = field(default_factory=Draft)
 
 
-def speculate(ask: Ask, given: Given, records: Records | None = None, step: Figure | None = None) -> Speculation:
+def speculate(ask: Ask, given: Given, records: Records | None = None, step: TracedStep | None = None) -> Speculation:
     """The whole answer; `step` is that of a trace without facts.
 
     Raises UsageError where given figures contradict each other, Refused where too few are there.
@@ -45,9 +46,9 @@ def speculate(ask: Ask, given: Given, records: Records | None = None, step: Figu
     if given.row_ms is not None:
         row, reason = Figure(given.row_ms, "quoted"), None
     row_ms = None if row is None else row.value
-    found = [_with_forecasts(lane, ask, row_ms) for lane in lanes(given, records, step)]
+    found = [_with_forecasts(lane, ask, row_ms) for lane in lanes(given, records, step and step.ms)]
     first = found[0]
-    inflation = None if records is None else records.inflation
+    traced = _traced(given, records, step)
     return Speculation(
         source="given figures" if records is None else records.source,
         lanes=tuple(found),
@@ -58,10 +59,17 @@ def speculate(ask: Ask, given: Given, records: Records | None = None, step: Figu
         table=tuple(_rate(first, ms) for ms in ask.table_ms or _lines(first)),
         targets=tuple(Rate(rates.step_for(value(first.kept), rate), rate) for rate in ask.rates),
         left_out={} if records is None else records.left_out,
-        tracing_inflation=inflation and inflation.ratio,
-        tracing_inflation_interval=inflation and inflation.interval,
-        warnings=tuple(_warnings(found, ask, records)),
+        traced=traced is not None,
+        inflation=traced and traced.inflation,
+        warnings=(*(traced.warnings if traced else ()), *_warnings(found, ask, records)),
     )
+
+
+def _traced(given: Given, records: Records | None, step: TracedStep | None) -> TracedTimes | None:
+    """What is to be said of the times that are of a trace; None where none is."""
+    if records is not None:
+        return records.traced
+    return step.traced if step is not None and given.step_ms is None else None
 
 
 def _with_forecasts(lane: Lane, ask: Ask, row_ms: float | None) -> Lane:
@@ -86,7 +94,7 @@ def _lines(lane: Lane) -> list[float]:
 
 
 def _warnings(found: Sequence[Lane], ask: Ask, records: Records | None) -> list[dict[str, Any]]:
-    made = [] if records is None else list(records.warnings)
+    made: list[dict[str, Any]] = []
 
     def warn(code: str, count: int, text: str) -> None:
         made.append({"code": code, "count": count, "text": text})

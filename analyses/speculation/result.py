@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from stepprof.analyses.inflation import TracingInflation
+
 Kind = Literal["measured", "modelled", "simulated", "quoted"]
 Basis = Literal["by position", "constant"]
 
@@ -100,6 +102,6 @@ class Speculation:
     table: tuple[Rate, ...]
     targets: tuple[Rate, ...]
     left_out: dict[str, int]
-    tracing_inflation: float | None
-    tracing_inflation_interval: tuple[float, float] | None
+    traced: bool  # whether times of a trace are in it
+    inflation: TracingInflation | None  # of that trace, printed as tracing_inflation and three keys beside it
     warnings: tuple[dict[str, Any], ...]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from stepprof.analyses.attribution import Question, no_steps
-from stepprof.analyses.inflation import TracingInflation, time_warnings, tracing_inflation
+from stepprof.analyses.inflation import TracedTimes, traced_times
 from stepprof.analyses.lost_launches import flag_lost_launches
 from stepprof.analyses.markers import load_ranges
 from stepprof.analyses.ops import UNKNOWN, Ints, load_ops
@@ -44,9 +44,8 @@ class Records:
     period_ns: Ints | None  # None where the source holds no times
     classes: list[str]
     left_out: dict[str, int] = field(default_factory=dict[str, int])  # reason -> steps
-    inflation: TracingInflation | None = None
     kept_kind: Kind = "measured"
-    warnings: tuple[dict[str, Any], ...] = ()  # of the run, about its times
+    traced: TracedTimes | None = None  # None where the times are not those of a trace
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -55,7 +54,7 @@ class Records:
         """The steps of a mask or an index."""
         period = None if self.period_ns is None else self.period_ns[chosen]
         columns = (self.drafted[chosen], self.kept[chosen], self.batch[chosen], self.class_[chosen])
-        about = (self.classes, self.left_out, self.inflation, self.kept_kind, self.warnings)
+        about = (self.classes, self.left_out, self.kept_kind, self.traced)
         return Records(self.source, *columns, period, *about)
 
 
@@ -86,8 +85,7 @@ def traced_records(store: Store, question: Question | Steps) -> Records:
             left_out[reason] += 1
     if not rows:
         raise Refused(f"{source}: none of its {len(facts)} facts fits a step ({said(left_out)}): see stepprof steps.")
-    inflation, doubts = tracing_inflation(store), time_warnings(store)
-    return records_of(source, rows, dict(left_out), inflation, _kept_kind(store), doubts)
+    return records_of(source, rows, dict(left_out), _kept_kind(store), traced_times(store))
 
 
 def _kept_kind(store: Store) -> Kind:
@@ -96,13 +94,21 @@ def _kept_kind(store: Store) -> Kind:
     return "simulated" if "--simulate-acceptance" in (command or "") else "measured"
 
 
-def traced_step_ms(store: Store, question: Question) -> Figure:
-    """Mean period of the steps of a trace that holds no facts, ms."""
+@dataclass(frozen=True)
+class TracedStep:
+    """Mean period of the steps of a trace that holds no facts."""
+
+    ms: Figure
+    traced: TracedTimes
+
+
+def traced_step(store: Store, question: Question) -> TracedStep:
+    """Refused where no step of the trace has a period."""
     periods = [period for period in step_periods(store, question).values() if period != UNKNOWN]
     if not periods:
         source = store.fact("source") or store.path.name
         raise Refused(f"{source}: no two steps with following numbers: give --step-ms yourself.")
-    return Figure(sum(periods) / len(periods) / 1e6, "measured")
+    return TracedStep(Figure(sum(periods) / len(periods) / 1e6, "measured"), traced_times(store))
 
 
 def has_facts(store: Store) -> bool:
@@ -114,9 +120,8 @@ def records_of(
     source: str,
     rows: Sequence[tuple[int, int, int, str | None, int]],
     left_out: dict[str, int],
-    inflation: TracingInflation | None = None,
     kept_kind: Kind = "measured",
-    warnings: Sequence[dict[str, Any]] = (),
+    traced: TracedTimes | None = None,
 ) -> Records:
     """Rows (drafted, kept, batch, class, period in ns or UNKNOWN) as arrays; times only where every row has one."""
     names = sorted({name for *_, name, _ in rows if name is not None})
@@ -125,7 +130,7 @@ def records_of(
     class_ = np.array([UNKNOWN if row[3] is None else code[row[3]] for row in rows], dtype=np.int64)
     period = np.array([row[4] for row in rows], dtype=np.int64)
     timed = period if len(rows) and (period != UNKNOWN).all() else None
-    return Records(source, drafted, kept, batch, class_, timed, names, left_out, inflation, kept_kind, tuple(warnings))
+    return Records(source, drafted, kept, batch, class_, timed, names, left_out, kept_kind, traced)
 
 
 def step_periods(store: Store, question: Question) -> dict[int, int]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from stepprof.analyses.graph.replay import HeldOutError, held_out_error, replay, wall_of
 from stepprof.analyses.graph.step_graph import StepGraph
+from stepprof.analyses.inflation import TracingInflation, inflation_warning
 from stepprof.analyses.ops import Ints
 from stepprof.analyses.speculation.forecasts import kept_with
 from stepprof.analyses.speculation.result import Figure, Lane
@@ -30,7 +31,6 @@ from stepprof.analyses.whatif.proposal_model import Draft, Edit, Given, Proposal
 from stepprof.analyses.whatif.result import Answer, Doubt, WhatIf
 from stepprof.profiler.errors import InputError, UsageError
 
-INFLATED = 1.05  # tracing made the step longer than this: a warning
 POOR_REPLAY = 0.05  # held-out error of the replay above which a warning is due
 
 
@@ -42,7 +42,7 @@ class Settings:
     kept: Figure | None = None  # tokens a step
     period_ms: float | None = None  # start to start, measured
     lane: Lane | None = None  # acceptance of drafts, for other k
-    tracing_inflation: float | None = None
+    inflation: TracingInflation | None = None
     table_ms: tuple[float, ...] = ()  # lines of the table; default: today's step and the proposals' steps
     rates: tuple[float, ...] = ()  # tokens/s to reach
     warnings: tuple[dict[str, Any], ...] = ()
@@ -214,7 +214,7 @@ class _Evaluation:
             proposals=tuple(answers),
             table=table(base, settings.table_ms or self._lines(answers)),
             targets=targets(base, settings.rates),
-            tracing_inflation=settings.tracing_inflation,
+            inflation=settings.inflation,
             warnings=(*settings.warnings, *graph.warnings, *_warnings(settings, self.error)),
         )
 
@@ -226,11 +226,8 @@ class _Evaluation:
 
 
 def _warnings(settings: Settings, error: HeldOutError) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = []
-    ratio = settings.tracing_inflation
-    if ratio is not None and ratio > INFLATED:
-        text = f"tracing made the step {ratio:.2f} times as long as untraced; changes are of the traced step."
-        made.append({"code": "tracing_inflation", "count": 1, "text": text})
+    inflated = inflation_warning(settings.inflation)
+    made = [] if inflated is None else [inflated]
     if error.wall_median > POOR_REPLAY:
         text = f"the replay is off by {error.wall_median:.0%} on steps that it was not fitted on: predictions are weak."
         made.append({"code": "poor_replay", "count": error.steps, "text": text})

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from stepprof.analyses.graph.node_cost import NodeCost
 from stepprof.analyses.graph.replay import HeldOutError
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.speculation.result import Figure, Rate
 
 Verdict = Literal["met", "not met", "open"]
@@ -75,5 +76,5 @@ class WhatIf:
     proposals: tuple[Answer, ...]
     table: tuple[Rate, ...]  # step time -> tokens/s at the kept tokens
     targets: tuple[Rate, ...]  # steps that wanted rates take
-    tracing_inflation: float | None
+    inflation: TracingInflation | None  # printed as tracing_inflation and three keys beside it
     warnings: tuple[dict[str, Any], ...]

@@ -59,7 +59,7 @@ def settings_of(
         kept=kept,
         period_ms=_period_ms(found, graph, None if figures.kept is not None else lane),
         lane=lane,
-        tracing_inflation=found.tracing_inflation,
+        inflation=found.inflation,
         table_ms=figures.table_ms,
         rates=figures.rates,
     )

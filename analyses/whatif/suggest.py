@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from stepprof.analyses.graph.slack import slack
 from stepprof.analyses.graph.step_graph import StepGraph
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.ops import UNKNOWN
 from stepprof.analyses.short_names import short_name
 from stepprof.analyses.vocabulary import PHASES, ROLES
@@ -43,18 +44,20 @@ class Suggested:
 
     rows: list[Suggestion]
     whatif: WhatIf | None
+    inflation: TracingInflation | None = None
 
 
 def suggest(graph: StepGraph, settings: Settings, most: int = MOST) -> Suggested:
     """At most `most` fusions, the one that saves most first."""
     chains = repeating_chains(graph, slack(graph), most)
     if not chains:
-        return Suggested([], None)
+        return Suggested([], None, settings.inflation)
     names = _names(chains)
     proposals = [proposal_of(chain, name) for chain, name in zip(chains, names, strict=True)]
     found = evaluate(graph, proposals, settings)
     rows = [Suggestion(*row) for row in zip(chains, proposals, found.proposals, strict=True)]
-    return Suggested(sorted(rows, key=lambda row: row.answer.alone.delta_ms.value or 0.0), found)
+    rows.sort(key=lambda row: row.answer.alone.delta_ms.value or 0.0)
+    return Suggested(rows, found, settings.inflation)
 
 
 def proposal_of(chain: Chain, name: str) -> Proposal:

@@ -57,7 +57,9 @@ def export(
         chosen = chosen_steps(found.steps, step, steps)
         count = WRITERS[format](out, store, found, list(range(len(found.steps))) if chosen is None else chosen)
     what = "events" if format == "perfetto" else "ops"
-    terminal.console(stderr=True).print(terminal.plain(f"{out}: {count:,} {what}"))
+    said = terminal.console(stderr=True)
+    said.print(terminal.plain(f"{out}: {count:,} {what}"))
+    terminal.show_inflation(said, found.inflation)
 
 
 @app.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ from stepprof.profiler.audit_measure import Measured, measured, measured_documen
 from stepprof.profiler.commands.shared import Json, Marker, opened, print_json, source_of
 from stepprof.profiler.errors import UsageError
 from stepprof.profiler.report import terminal, terminal_audit
+from stepprof.profiler.report.document import inflation_fields
 
 app = typer.Typer()
 
@@ -48,15 +49,16 @@ def audit_(
     effect = None if found is None else _effect(here, found, there)
     facts = audit()
     if json:
-        extra = {"measured": measured_document(here), "effect": asdict(effect) if effect else None} if measure else {}
+        extra = {"measured": measured_document(here), "effect": _told(effect, found)} if measure else {}
         print_json(audit_document(facts) | extra)
         return
     out = terminal.console()
     terminal.show_audit(out, facts)
     if measure:
         terminal_audit.show_measured(out, here)
-    if effect is not None:
+    if effect is not None and found is not None:
         terminal_audit.show_effect(out, terminal.clean(source), effect)
+        terminal.show_inflation(out, found.inflation)
 
 
 def _measured() -> list[Measured]:
@@ -67,6 +69,11 @@ def _measured() -> list[Measured]:
 def _crossings(trace: Path, marker: str | None) -> tuple[str, Crossings]:
     with opened(trace) as store:
         return source_of(store), crossings(store, Question(marker))
+
+
+def _told(effect: Effect | None, found: Crossings | None) -> dict[str, Any] | None:
+    """The effect, and what tracing did to the steps that it is of."""
+    return asdict(effect) | inflation_fields(found.inflation) if effect and found else None
 
 
 def _effect(here: list[Measured], found: Crossings, there: list[Measured] | None) -> Effect:

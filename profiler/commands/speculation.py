@@ -13,8 +13,7 @@ from stepprof.analyses.speculation.answer import Ask, speculate
 from stepprof.analyses.speculation.draft_lanes import Given
 from stepprof.analyses.speculation.draft_log import logged_records
 from stepprof.analyses.speculation.forecasts import Draft
-from stepprof.analyses.speculation.result import Figure
-from stepprof.analyses.speculation.step_records import Records, has_facts, traced_records, traced_step_ms
+from stepprof.analyses.speculation.step_records import Records, TracedStep, has_facts, traced_records, traced_step
 from stepprof.profiler.commands.shared import Json, Marker, Method, Rules, opened, print_json
 from stepprof.profiler.errors import UsageError
 from stepprof.profiler.report import document, terminal
@@ -63,7 +62,7 @@ def speculate_(
 
 def _recorded(
     trace: Path | None, draft: Path | None, given: Given, question: Question
-) -> tuple[Records | None, Figure | None]:
+) -> tuple[Records | None, TracedStep | None]:
     """Steps of a trace or a log, or the step time of a trace without facts; neither where figures are given instead."""
     bare = given.kept is None and given.acceptance is None
     if trace is not None and draft is not None:
@@ -74,7 +73,7 @@ def _recorded(
         with opened(trace) as store:
             if bare or has_facts(store):
                 return traced_records(store, question), None
-            return None, traced_step_ms(store, question)
+            return None, traced_step(store, question)
     if bare:
         raise UsageError("give a TRACE with facts, --draft LOG.csv, or --kept (or --acceptance) with --k.")
     return None, None

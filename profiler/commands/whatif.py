@@ -102,7 +102,8 @@ def whatif_(
         result = evaluate(graph, wanted, settings)
     if mode == "predict-only":
         before = record.step_before(result, keeping, untraced)
-        record.show_predicted(record.predict(result, keeping, before[0]), scores_file, before, json)
+        made = record.predict(result, keeping, before.step_ms)
+        record.show_predicted(made, result, scores_file, before, json)
     elif mode == "score":
         record.show_scored(record.score_anew(result, keeping, _one(proposal)), json)
     elif json:

@@ -12,14 +12,16 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import numpy as np
+from rich.console import Console
 
 from stepprof.analyses.compare.launches import Launch
+from stepprof.analyses.inflation import TracingInflation, inflation_warning
 from stepprof.analyses.whatif.result import WhatIf
 from stepprof.analyses.whatif.score import measured, prediction
 from stepprof.analyses.whatif.scores import Score, append, fill, pending_at, read_scores
@@ -66,10 +68,28 @@ class Keeping:
 
 @dataclass(frozen=True)
 class Arms:
-    """Step time of each launch, ms."""
+    """Step time of each launch, ms; what tracing did to the traced ones."""
 
     control: list[float]
     candidate: list[float]
+    traced: list[tuple[str, TracingInflation | None]]
+
+
+@dataclass(frozen=True)
+class Before:
+    """The step that predictions start from, where it is from, and the traced launches among those."""
+
+    step_ms: float
+    source: str
+    traced: list[tuple[str, TracingInflation | None]] = field(default_factory=list[tuple[str, TracingInflation | None]])
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An entry with its measurement, and the launches that this is of."""
+
+    entry: Score
+    arms: Arms
 
 
 def named_files(files: Sequence[Path], mode: str, candidates: bool) -> Named:
@@ -97,15 +117,17 @@ def arms_of(control: Sequence[Path], candidate: Sequence[Path]) -> Arms:
     if twice := next((path for path in seen if seen.count(path) > 1), None):
         raise UsageError(f"{twice.name} is given twice: each launch counts once.")
     times: list[float] = []
+    traced: list[tuple[str, TracingInflation | None]] = []
     kinds: dict[tuple[str, str], str] = {}
     for path in files:
         with opened_launch(path) as launch:
             times.append(step_ms(launch))
             kinds[launch.kind, launch.measure] = launch.name
+            traced += [(launch.name, launch.inflation)] if launch.kind == "trace" else []
     if len(kinds) > 1:
         said = ", ".join(f"{name} ({kind}, {measure})" for (kind, measure), name in kinds.items())
         raise InputError(f"step times of different kinds cannot be held together: {said}: give one kind for both arms.")
-    return Arms(times[: len(control)], times[len(control) :])
+    return Arms(times[: len(control)], times[len(control) :], traced)
 
 
 def step_ms(launch: Launch) -> float:
@@ -121,14 +143,15 @@ def untraced_step(store: Store) -> float | None:
     return None if text is None else float(np.median(json.loads(text))) / 1e6
 
 
-def step_before(found: WhatIf, keeping: Keeping, untraced_ms: float | None) -> tuple[float, str]:
-    """The step that predictions start from, ms, and where it is from: the first of these that there is."""
+def step_before(found: WhatIf, keeping: Keeping, untraced_ms: float | None) -> Before:
+    """The first of these that there is."""
     if keeping.control:
-        return float(np.median(arms_of(keeping.control, []).control)), "launches of --control"
+        arms = arms_of(keeping.control, [])
+        return Before(float(np.median(arms.control)), "launches of --control", arms.traced)
     if untraced_ms is not None:
-        return untraced_ms, "the capture's untraced control"
+        return Before(untraced_ms, "the capture's untraced control")
     assert found.step_ms.value is not None, f"{found.step_ms=}"
-    return found.step_ms.value, "the trace as traced (--control: untraced launches)"
+    return Before(found.step_ms.value, "the trace as traced (--control: untraced launches)")
 
 
 def predict(found: WhatIf, keeping: Keeping, before_ms: float) -> list[Score]:
@@ -138,7 +161,7 @@ def predict(found: WhatIf, keeping: Keeping, before_ms: float) -> list[Score]:
     return made
 
 
-def score_recorded(keeping: Keeping, name: str) -> Score:
+def score_recorded(keeping: Keeping, name: str) -> Scored:
     """Fill the entry on record, its prediction as it stands; Refused where none waits."""
     recorded = read_scores(keeping.scores)
     at = pending_at(recorded, name, keeping.trace_id)
@@ -148,18 +171,18 @@ def score_recorded(keeping: Keeping, name: str) -> Score:
             "name the proposals file too, so that one is made."
         )
     arms = _arms(keeping)
-    return fill(keeping.scores, measured(recorded[at], arms.control, arms.candidate))
+    return Scored(fill(keeping.scores, measured(recorded[at], arms.control, arms.candidate)), arms)
 
 
-def score_anew(found: WhatIf, keeping: Keeping, name: str) -> Score:
+def score_anew(found: WhatIf, keeping: Keeping, name: str) -> Scored:
     """Fill the entry on record if it says the same, else Refused; add an entry where none waits."""
     arms = _arms(keeping)
     made = _predicted(found, name, keeping, float(np.median(arms.control)))
     made = measured(made, arms.control, arms.candidate)
     if pending_at(read_scores(keeping.scores), name, made.trace) is not None:
-        return fill(keeping.scores, made)
+        return Scored(fill(keeping.scores, made), arms)
     append(keeping.scores, made)
-    return made
+    return Scored(made, arms)
 
 
 def _arms(keeping: Keeping) -> Arms:
@@ -185,13 +208,20 @@ def show_record(path: Path, json: bool) -> None:
         show_scores(terminal.console(), path, found, waiting)
 
 
-def show_predicted(made: Sequence[Score], path: Path, before: tuple[float, str], json: bool) -> None:
-    """--predict-only"""
+def show_predicted(made: Sequence[Score], found: WhatIf, path: Path, before: Before, json: bool) -> None:
+    """--predict-only; the document is the entries alone, so that what tracing cost is told beside it."""
+    out = terminal.console(stderr=json)
     if json:
         print_json([msgspec.to_builtins(score) for score in made])
-        return
-    out = terminal.console()
-    out.print(terminal.plain(f"step today {before[0]:.4f} ms, from {before[1]}"))
+    else:
+        _show_table(out, made, path, before)
+    terminal.show_inflation(out, found.inflation)
+    terminal.show_tracing(out, before.traced)
+    terminal.show_warnings(out, list(found.warnings))
+
+
+def _show_table(out: Console, made: Sequence[Score], path: Path, before: Before) -> None:
+    out.print(terminal.plain(f"step today {before.step_ms:.4f} ms, from {before.source}"))
     out.print(f"{'proposal':<30}{'saves ms':>10}{'interval':>20}{'step ms':>10}  modelled", style="bold")
     for score in made:
         low, high = score.interval_ms
@@ -201,12 +231,20 @@ def show_predicted(made: Sequence[Score], path: Path, before: tuple[float, str],
     out.print(terminal.plain(f"on record in {path}: commit it, run the candidates, then --score"))
 
 
-def show_scored(score: Score, json: bool) -> None:
-    """--score"""
+def show_scored(scored: Scored, json: bool) -> None:
+    """--score; the document is the entry alone."""
+    out = terminal.console(stderr=json)
     if json:
-        print_json(msgspec.to_builtins(score))
-        return
-    out = terminal.console()
+        print_json(msgspec.to_builtins(scored.entry))
+    else:
+        _show_entry(out, scored.entry)
+    terminal.show_tracing(out, scored.arms.traced)
+    worst = max((one for _, one in scored.arms.traced if one), key=lambda one: one.ratio, default=None)
+    inflated = inflation_warning(worst)
+    terminal.show_warnings(out, [inflated] if inflated else [])
+
+
+def _show_entry(out: Console, score: Score) -> None:
     assert score.measured_saving_ms is not None
     low, high = score.interval_ms
     floor = "unknown (one control)" if score.noise_floor_ms is None else f"{score.noise_floor_ms:.4f} ms"

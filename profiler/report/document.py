@@ -103,12 +103,15 @@ def cell(text: str) -> str:
 
 
 def plain_document(answer: Any) -> dict[str, Any]:
-    """A dataclass as it is; a field `class_` is the key `class`."""
+    """A dataclass as it is; a field `class_` is the key `class`, `inflation` is the keys of inflation_fields."""
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         return {key.removesuffix("_"): value for key, value in items}
 
-    return dataclasses.asdict(answer, dict_factory=pairs)
+    made: dict[str, Any] = {}
+    for key, value in dataclasses.asdict(answer, dict_factory=pairs).items():
+        made |= inflation_fields(answer.inflation) if key == "inflation" else {key: value}
+    return made
 
 
 def roles_document(found: Attribution, rows: list[Any]) -> dict[str, Any]:

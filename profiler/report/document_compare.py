@@ -9,6 +9,7 @@ from stepprof.analyses.compare.comparison import Arm, Comparison, Sample
 from stepprof.analyses.compare.row_deltas import RowDelta
 from stepprof.analyses.compare.settings import Difference
 from stepprof.analyses.statistics import Shift
+from stepprof.profiler.report.document import inflation_fields
 
 
 def comparison_document(found: Comparison) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def _launch(sample: Sample) -> dict[str, Any]:
         **series,
         "drifts": sample.series.drifts,
         "left_out": sample.left_out,
-        "tracing_inflation": sample.inflation,
+        **inflation_fields(sample.inflation),
     }
 
 

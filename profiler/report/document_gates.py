@@ -11,6 +11,7 @@ from stepprof.analyses.gates.ladder import Rung
 from stepprof.analyses.gates.ledger import utc
 from stepprof.analyses.gates.registration import as_body
 from stepprof.analyses.gates.verdict import Answer
+from stepprof.profiler.report.document import inflation_fields
 from stepprof.profiler.report.document_compare import settings_document, shift_document
 
 
@@ -74,6 +75,6 @@ def _launch(one: Evidence) -> dict[str, Any]:
         "seconds": made.ended - made.started,
         "instrument": made.instrument,
         "left_out": one.left_out,
-        "tracing_inflation": one.inflation,
+        **inflation_fields(one.inflation),
         "series": None if one.series is None else dataclasses.asdict(one.series),
     }

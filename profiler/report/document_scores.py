@@ -11,6 +11,7 @@ from stepprof.analyses.vocabulary import ROLES
 from stepprof.analyses.whatif.scores import Score
 from stepprof.analyses.whatif.suggest import Suggested, Suggestion
 from stepprof.analyses.whatif.track_record import Judged, Record, sentence
+from stepprof.profiler.report.document import inflation_fields
 
 
 def scores_document(path: Path | str, record: Record, waiting: list[Score]) -> dict[str, Any]:
@@ -41,7 +42,9 @@ def _row(row: Judged) -> dict[str, Any]:
 
 def suggestions_document(found: Suggested, toml: str) -> dict[str, Any]:
     """`stepprof whatif --suggest --json`; savings in ms a step, modelled."""
-    return {"suggestions": [_suggestion(row) for row in found.rows], "toml": toml}
+    warnings = [] if found.whatif is None else list(found.whatif.warnings)
+    rows = [_suggestion(row) for row in found.rows]
+    return {"suggestions": rows, "toml": toml, **inflation_fields(found.inflation), "warnings": warnings}
 
 
 def _suggestion(row: Suggestion) -> dict[str, Any]:

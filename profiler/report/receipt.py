@@ -6,7 +6,8 @@ import re
 
 from stepprof.analyses.gates.judge import Judged
 from stepprof.analyses.gates.verdict import Answer
-from stepprof.profiler.report.terminal import clean
+from stepprof.analyses.inflation import TracingInflation
+from stepprof.profiler.report.terminal import clean, tracing_lines
 
 MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
 
@@ -20,6 +21,7 @@ def receipt(answer: Answer) -> str:
         *_figures(answer),
         *(f"{one.name}: {_plain(one.text)}." for one in answer.conditions),
         _launches(answer),
+        *(_plain(line) + "." for line in tracing_lines(traced_launches(answer))),
         *(f"Predicted {gate.predicted.value:+g} ({_plain(gate.predicted.source)})." for _ in [0] if gate.predicted),
         *(f"Excluded: {_plain(gate.exclusions)}." for _ in [0] if gate.exclusions),
         *(f"Cost {_plain(gate.cost)}." for _ in [0] if gate.cost),
@@ -62,6 +64,11 @@ def _launches(answer: Answer) -> str:
         f"{counted} launches in order {answer.gate.order}{f' ({ways})' if ways else ''}"
         f"{f', beside them {chr(44).join(more)}' if more else ''}; {left_out} warm-up steps left out; look {answer.look}."
     )
+
+
+def traced_launches(answer: Answer) -> list[tuple[str, TracingInflation | None]]:
+    """Name of each traced launch, and what tracing did to it."""
+    return [(one.made.folder, one.inflation) for one in answer.evidence if one.traced]
 
 
 def _plain(text: str) -> str:

@@ -1,6 +1,7 @@
 """The account of a run as a Parquet or CSV file: one row an op of a step (analyses/account.sql says what columns).
 
-Texts of a CSV that a spreadsheet would run as a formula get an apostrophe in front.
+Texts of a CSV that a spreadsheet would run as a formula get an apostrophe in front. What tracing did to the steps
+is in the metadata of a Parquet file's schema, as JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pyarrow.parquet
 
 from stepprof.analyses.account import add_account
 from stepprof.analyses.attribution import Attribution
-from stepprof.profiler.report.document import cell
+from stepprof.profiler.report.document import as_json, cell, inflation_fields
 from stepprof.profiler.report.whole_file import whole_file
 from stepprof.profiler.store import Store
 
@@ -23,7 +24,8 @@ OPS = "SELECT * FROM op_account WHERE step IN (SELECT unnest(?)) ORDER BY start_
 
 def write_parquet(path: Path, store: Store, found: Attribution, chosen: Sequence[int]) -> int:
     """Write the ops of the chosen steps; how many rows there are."""
-    table = _ops(store, found, chosen)
+    told = {key: as_json(value) for key, value in inflation_fields(found.inflation).items()}
+    table = _ops(store, found, chosen).replace_schema_metadata(told)
     with whole_file(path) as file:
         pyarrow.parquet.write_table(table, file, compression="zstd")
     return table.num_rows

@@ -7,13 +7,14 @@ as they are, without markup and without control characters.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from stepprof.analyses.breakdown_result import Breakdown, Row
-from stepprof.analyses.inflation import TracingInflation
+from stepprof.analyses.inflation import TracingInflation, times
 from stepprof.analyses.role_table import NamedRole
 from stepprof.analyses.short_names import short_name
 from stepprof.analyses.steps import Steps
@@ -205,12 +206,32 @@ def _doubts(out: Console, result: Breakdown) -> None:
 def show_inflation(out: Console, inflation: TracingInflation | None) -> None:
     """What tracing did to the steps, for the end of every answer."""
     if inflation is None:
-        out.print("tracing cost unknown (no untraced control on record): trust shares more than ms")
+        out.print(f"{tracing_text(None)}: trust shares more than ms")
         return
-    interval = "" if inflation.interval is None else " ({:.2f} to {:.2f})".format(*inflation.interval)
-    out.print(f"tracing makes a step {inflation.ratio:.2f} times as long as untraced{interval}")
+    out.print(tracing_text(inflation))
     if inflation.span is not None and inflation.prologue is not None:
         out.print(f"   = 1 + {inflation.prologue:.2f} around the GPU's ops + {inflation.span:.2f} within them")
+
+
+def tracing_text(inflation: TracingInflation | None) -> str:
+    """The same in a line."""
+    if inflation is None:
+        return "tracing cost unknown (no untraced control on record)"
+    return f"tracing makes a step {times(inflation)}"
+
+
+def tracing_lines(launches: Iterable[tuple[str, TracingInflation | None]]) -> list[str]:
+    """The same of traced launches by name, a line for all that say the same."""
+    said: dict[str, list[str]] = {}
+    for name, inflation in launches:
+        said.setdefault(tracing_text(inflation), []).append(clean(name))
+    return [f"{', '.join(names)}: {text}" for text, names in said.items()]
+
+
+def show_tracing(out: Console, launches: Iterable[tuple[str, TracingInflation | None]]) -> None:
+    """Those lines."""
+    for line in tracing_lines(launches):
+        paragraph(out, line, first=2)
 
 
 def show_roles(out: Console, source: str, rows: list[NamedRole], limit: int = 30) -> None:

@@ -12,7 +12,7 @@ from stepprof.analyses.compare.op_deltas import OneSided
 from stepprof.analyses.compare.row_deltas import RowDelta
 from stepprof.analyses.compare.settings import Difference
 from stepprof.analyses.short_names import short_name
-from stepprof.profiler.report.terminal import WIDTH, clean, show_warnings
+from stepprof.profiler.report.terminal import WIDTH, clean, show_tracing, show_warnings
 
 OUTCOMES = {
     "lower": "the candidate's step is shorter",
@@ -67,6 +67,7 @@ def _launches(out: Console, name: str, arm: Arm) -> None:
                 f"{'-' if s.drift is None else f'{100 * s.drift:+.1f} %'}{' !' if s.drifts else ''}"
             )
         )
+    show_tracing(out, [(sample.name, sample.inflation) for sample in arm.samples if sample.kind == "trace"])
 
 
 def _known(value: float | None, form: str) -> str:

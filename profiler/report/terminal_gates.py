@@ -10,8 +10,8 @@ from rich.text import Text
 from stepprof.analyses.gates.judge import Judged
 from stepprof.analyses.gates.ladder import Rung
 from stepprof.analyses.gates.verdict import Answer
-from stepprof.profiler.report.receipt import figures_of
-from stepprof.profiler.report.terminal import WIDTH, clean, show_warnings
+from stepprof.profiler.report.receipt import figures_of, traced_launches
+from stepprof.profiler.report.terminal import WIDTH, clean, show_tracing, show_warnings
 from stepprof.profiler.report.terminal_compare import show_settings
 
 
@@ -42,6 +42,7 @@ def show_verdict(out: Console, answer: Answer) -> None:
             )
         )
     show_settings(out, answer.settings)
+    show_tracing(out, traced_launches(answer))
     show_warnings(out, answer.warnings)
     out.print(f"registered {answer.registered}, ledger head\n{answer.head}")
 

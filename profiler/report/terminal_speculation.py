@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.speculation.result import Figure, Forecast, Group, Lane, Speculation
 from stepprof.profiler.report.terminal import clean, paragraph, show_inflation, show_warnings
 
@@ -24,8 +23,8 @@ def show_speculation(out: Console, result: Speculation) -> None:
     else:
         out.print(f"draft row   {_text(row, 3)} ms each, {row.kind}")
     _table(out, result)
-    if result.tracing_inflation is not None:
-        show_inflation(out, TracingInflation(result.tracing_inflation, result.tracing_inflation_interval))
+    if result.traced:
+        show_inflation(out, result.inflation)
         out.print("steps are as traced")
     show_warnings(out, list(result.warnings))
 

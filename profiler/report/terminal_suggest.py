@@ -7,7 +7,7 @@ from rich.text import Text
 
 from stepprof.analyses.short_names import short_name
 from stepprof.analyses.whatif.suggest import Suggested, Suggestion
-from stepprof.profiler.report.terminal import clean, paragraph
+from stepprof.profiler.report.terminal import clean, paragraph, show_inflation, show_warnings
 
 
 def show_suggestions(out: Console, found: Suggested) -> None:
@@ -20,6 +20,8 @@ def show_suggestions(out: Console, found: Suggested) -> None:
         _row(out, row)
     assert found.whatif is not None
     paragraph(out, f"node cost: {found.whatif.node_cost.figure}, {found.whatif.node_cost.basis}")
+    show_inflation(out, found.inflation)
+    show_warnings(out, list(found.whatif.warnings))
 
 
 def _row(out: Console, row: Suggestion) -> None:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from stepprof.analyses.speculation.result import Figure
 from stepprof.analyses.whatif.result import Answer, Effect, WhatIf
-from stepprof.profiler.report.terminal import WIDTH, clean, show_warnings
+from stepprof.profiler.report.terminal import WIDTH, clean, show_inflation, show_warnings
 
 COLOURS = {"met": "green", "not met": "red", "open": "yellow"}
 
@@ -22,6 +22,7 @@ def show_whatif(out: Console, result: WhatIf) -> None:
         _answer(out, result, answer)
     _table(out, result)
     out.print("changes, steps and tokens/s after a change are modelled; below 0 is shorter")
+    show_inflation(out, result.inflation)
     show_warnings(out, list(result.warnings))
 
 

@@ -7,7 +7,13 @@ from rich.console import Console
 
 from stepprof.analyses.attribution import attribute
 from stepprof.analyses.breakdown import breakdown
-from stepprof.analyses.inflation import TracingInflation, inflation_warning, time_warnings, tracing_inflation
+from stepprof.analyses.inflation import (
+    TracedTimes,
+    TracingInflation,
+    inflation_warning,
+    traced_times,
+    tracing_inflation,
+)
 from stepprof.profiler.report.document import breakdown_document, roles_document, steps_document
 from stepprof.profiler.report.terminal import show_inflation
 from tests.trace_builder import TraceBuilder
@@ -31,7 +37,7 @@ def ratio(value: str, low: str, high: str) -> dict[str, str]:
 
 def test_no_control_is_no_inflation():
     store = run().store()
-    assert tracing_inflation(store) is None and inflation_warning(store) is None
+    assert tracing_inflation(store) is None and traced_times(store) == TracedTimes(None, ())
 
 
 def test_ratio_interval_and_split_are_read():
@@ -40,13 +46,14 @@ def test_ratio_interval_and_split_are_read():
     assert found == TracingInflation(1.25, (1.2, 1.3), 0.05, 0.2)
 
 
-@pytest.mark.parametrize(("value", "warns"), [("1.05", False), ("1.06", True), ("0.97", False)])
+@pytest.mark.parametrize(("value", "warns"), [(1.05, False), (1.06, True), (0.97, False)])
 def test_the_warning_begins_above_five_percent(value, warns):
-    assert (inflation_warning(run(**ratio(value, "0.9", "1.5")).store()) is not None) is warns
+    """The ratio decides, wherever its interval lies."""
+    assert (inflation_warning(TracingInflation(value, (0.9, 1.5))) is not None) is warns
 
 
 def test_the_warning_says_how_much():
-    warning = inflation_warning(run(**ratio("1.25", "1.2", "1.3")).store())
+    warning = inflation_warning(TracingInflation(1.25, (1.2, 1.3)))
     assert warning is not None and (warning["code"], warning["count"]) == ("tracing_inflation", 1)
     assert warning["text"].startswith("Tracing made a step 1.25 times as long as untraced (1.20 to 1.30):")
 
@@ -54,7 +61,7 @@ def test_the_warning_says_how_much():
 def test_doubts_of_times_are_the_stand_in_and_the_inflation():
     made = run(**ratio("1.25", "1.2", "1.3")).add("warning", code="cpu_stand_in", count=3, text="of the CPU.")
     made.add("warning", code="op_duplicate", count=1, text="no doubt of times.")
-    assert [warning["code"] for warning in time_warnings(made.store())] == ["cpu_stand_in", "tracing_inflation"]
+    assert [warning["code"] for warning in traced_times(made.store()).warnings] == ["cpu_stand_in", "tracing_inflation"]
 
 
 def test_every_document_carries_it():

@@ -18,8 +18,15 @@ function comparisonSection(data) {
   if (doc.ops) opsOfOneArm(made, doc.ops, cut);
   if (doc.cells.length) made.append(table(["class@concurrency", "control", "candidate", "Δ", "bound"], doc.cells.map((one) => cells(one.cell, ...["control_tokens_per_s", "candidate_tokens_per_s", "delta"].map((key) => one[key].toFixed(1)), one.bound === null ? "" : one.bound.toFixed(1))), "tokens/s"));
   if (doc.settings.length) made.append(el("h3", {}, "Settings that differ"), table(["setting", "control", "candidate"], doc.settings.map((one) => textCells(one.setting + (one.within ? " (within an arm)" : ""), one.control.join(", "), one.candidate.join(", "))), "Settings that differ"));
-  const launches = ["control", "candidate"].flatMap((arm) => doc[arm].launches.map((one) => cells(one.name, arm, one.median.toFixed(4), one.error === null ? "" : one.error.toFixed(4), one.steps, one.left_out, one.drifts ? "yes" : "")));
-  made.append(folded("Launches", ["launch", "arm", "p50 ms", "error ms", "steps", "left out", "drifts"], launches));
+  const launches = ["control", "candidate"].flatMap((arm) => doc[arm].launches.map((one) => cells(one.name, arm, one.median.toFixed(4), one.error === null ? "" : one.error.toFixed(4), one.steps, one.left_out, one.drifts ? "yes" : "", tracingOf(one))));
+  made.append(folded("Launches", ["launch", "arm", "p50 ms", "error ms", "steps", "left out", "drifts", "traced ÷ untraced"], launches));
+}
+
+// What tracing did to a launch; nothing where it was not traced.
+function tracingOf(one) {
+  if (one.source !== "trace") return "";
+  const cost = one.tracing_inflation, interval = one.tracing_inflation_interval;
+  return cost === null ? "unknown" : cost.toFixed(3) + (interval ? ` (${interval[0].toFixed(3)} to ${interval[1].toFixed(3)})` : "");
 }
 
 const textCells = (...values) => el("tr", {}, ...values.map((value) => el("td", { class: "text" }, clean(value))));

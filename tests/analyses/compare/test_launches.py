@@ -5,6 +5,7 @@ import pytest
 
 from stepprof.analyses.attribution import Question
 from stepprof.analyses.compare.launches import is_run_document, launch_of_document, launch_of_store, steady_steps
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.profiler.errors import InputError, Refused
 from tests.analyses.gates.gates import document
 from tests.trace_builder import TraceBuilder
@@ -70,7 +71,7 @@ def test_all_steps_left_out_is_refused():
 
 def test_the_cost_of_tracing_comes_along():
     trace = steps(10, 11, 12).add("manifest", key="tracing_inflation", value="1.25")
-    assert launch_of_store(trace.store()).inflation == 1.25
+    assert launch_of_store(trace.store()).inflation == TracingInflation(1.25, None)
 
 
 def test_times_that_are_no_gpu_times_are_doubted():

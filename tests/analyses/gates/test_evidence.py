@@ -1,16 +1,21 @@
 """Launches that left a run file: figures of its ops, its settings, what tracing cost."""
 
 import shutil
+from io import StringIO
 from pathlib import Path
 
 import duckdb
 import pytest
+from rich.console import Console
 
 from stepprof.analyses.breakdown import breakdown
 from stepprof.analyses.gates.running import Order
 from stepprof.analyses.gates.verdict import Answer, verdict_on
 from stepprof.profiler.commands.shared import opened
 from stepprof.profiler.errors import Refused
+from stepprof.profiler.report.document_gates import verdict_document
+from stepprof.profiler.report.receipt import receipt
+from stepprof.profiler.report.terminal_gates import show_verdict
 from tests.analyses.gates.gates import Gate
 from tests.real_runs import attributed, run_of
 
@@ -51,6 +56,23 @@ def test_the_cost_of_tracing_is_told(tmp_path):
     made = gate(tmp_path, ("tracing_inflation", "1.32"), bar=-0.1)
     inflated = next(warning for warning in verdict(made).warnings if warning["code"] == "tracing_inflation")
     assert inflated["count"] == 2 and "up to 1.32 times as long: gate run --untraced" in inflated["text"]
+
+
+def test_what_tracing_did_is_told_of_each_launch(tmp_path):
+    """Controls without a control run of their own, candidates with one: in the document, for a person, in the receipt."""
+    entries = [("tracing_inflation", "1.02"), ("tracing_inflation_low", "0.99"), ("tracing_inflation_high", "1.06")]
+    answer = verdict(gate(tmp_path, *entries, bar=-0.1))
+    told = [
+        (one["arm"], one["tracing_inflation"], one["tracing_inflation_interval"])
+        for one in verdict_document(answer)["launches"]
+    ]
+    assert told == [("A", None, None), ("B", 1.02, [0.99, 1.06]), ("B", 1.02, [0.99, 1.06]), ("A", None, None)]
+    out = StringIO()
+    show_verdict(Console(file=out, width=80, soft_wrap=True), answer)
+    for text in (" ".join(out.getvalue().split()), receipt(answer)):
+        assert "000-A, 003-A: tracing cost unknown (no untraced control on record)" in text
+        assert "001-B, 002-B: tracing makes a step 1.02 times as long as untraced (0.99 to 1.06)" in text
+    assert "tracing_inflation" not in [warning["code"] for warning in answer.warnings]
 
 
 def test_settings_of_run_files_count(tmp_path):

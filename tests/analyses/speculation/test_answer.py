@@ -2,16 +2,21 @@
 
 import pytest
 
+from stepprof.analyses.inflation import TracedTimes, TracingInflation
 from stepprof.analyses.speculation.answer import Ask, speculate
 from stepprof.analyses.speculation.draft_lanes import Given
 from stepprof.analyses.speculation.forecasts import Draft
 from stepprof.analyses.speculation.result import Figure, Forecast, Speculation
-from stepprof.analyses.speculation.step_records import records_of
+from stepprof.analyses.speculation.step_records import TracedStep, records_of
 from stepprof.profiler.errors import Refused, UsageError
 
 MS = 1_000_000
 # (drafted, kept, batch, class, ns)
 FOUR = [(2, 3, 1, "code", 10 * MS), (2, 2, 1, "code", 10 * MS), (2, 1, 1, "prose", 6 * MS), (2, 2, 1, "prose", 6 * MS)]
+COST = TracingInflation(1.5, (1.4, 1.6))
+TRACED = TracedStep(
+    Figure(10, "measured"), TracedTimes(COST, ({"code": "tracing_inflation", "count": 1, "text": "."},))
+)
 POSTS = Given(kept=5.27, step_ms=11.07, k=5, row_ms=0.335)
 
 
@@ -82,8 +87,18 @@ def test_given_figures_are_quoted_and_the_constant_is_warned_of():
 
 
 def test_a_measured_step_under_quoted_kept_tokens():
-    lane = speculate(Ask(), Given(kept=2, k=1), None, Figure(10, "measured")).lanes[0]
+    result = speculate(Ask(), Given(kept=2, k=1), None, TRACED)
+    lane = result.lanes[0]
     assert lane.step_ms == Figure(10, "measured") and lane.tokens_per_s == Figure(200, "quoted")
+    assert result.traced and result.inflation == COST
+    assert codes(result) == ["tracing_inflation", "constant_acceptance"]
+
+
+def test_figures_that_are_given_or_logged_are_of_no_trace():
+    given = speculate(Ask(), Given(kept=2, k=1, step_ms=9), None, TRACED)
+    logged = speculate(Ask(), Given(), records_of("log", FOUR, {}))
+    assert [(one.traced, one.inflation) for one in (given, logged)] == [(False, None)] * 2
+    assert codes(given) == ["constant_acceptance"]
 
 
 def test_more_drafts_are_bounds_and_never_a_point():

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from stepprof.analyses.attribution import Question
-from stepprof.analyses.speculation.step_records import Records, traced_records, traced_step_ms
+from stepprof.analyses.inflation import TracedTimes, TracingInflation
+from stepprof.analyses.speculation.step_records import Records, traced_records, traced_step
 from stepprof.profiler.errors import Refused
 from tests.trace_builder import TraceBuilder
 
@@ -77,7 +78,15 @@ def test_no_facts_is_refused_with_the_way_out():
 
 
 def test_the_step_time_needs_no_facts():
-    figure = traced_step_ms(trace().store(), Question())
-    assert (figure.value, figure.kind) == (10, "measured")
+    step = traced_step(trace().store(), Question())
+    assert (step.ms.value, step.ms.kind) == (10, "measured")
     with pytest.raises(Refused, match="no two steps"):
-        traced_step_ms(trace([4]).store(), Question())
+        traced_step(trace([4]).store(), Question())
+
+
+def test_what_tracing_did_comes_along_with_facts_and_without():
+    assert traced_step(trace().store(), Question()).traced == TracedTimes(None, ())
+    made = trace().step_fact(0, drafted=1, kept=2).add("manifest", key="tracing_inflation", value="1.5")
+    for traced in (records(made).traced, traced_step(made.store(), Question()).traced):
+        assert traced is not None and traced.inflation == TracingInflation(1.5, None)
+        assert [warning["code"] for warning in traced.warnings] == ["tracing_inflation"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from stepprof.analyses.graph.step_graph import StepGraph
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.speculation.draft_lanes import Given as Told
 from stepprof.analyses.speculation.draft_lanes import lanes
 from stepprof.analyses.speculation.result import Figure
@@ -132,9 +133,11 @@ def test_a_selection_without_ops_is_a_fault_unless_optional():
 
 
 def test_warnings():
-    settings = Settings(ASSUME, tracing_inflation=1.06, warnings=({"code": "own", "count": 1, "text": "own"},))
+    cost = TracingInflation(1.06, (1.02, 1.1))
+    settings = Settings(ASSUME, inflation=cost, warnings=({"code": "own", "count": 1, "text": "own"},))
     found = evaluate(FORK, [Proposal("b", (Remove(named("b")),))], settings)
     assert [warning["code"] for warning in found.warnings] == ["own", "tracing_inflation"]
+    assert "1.06 times as long as untraced (1.02 to 1.10)" in found.warnings[1]["text"]
     # even and odd steps of which the other half tells nothing
     odd = hand({"a": [MS, 9 * MS] * 2, "b": [MS] * 4}, [("a", "b", 0)])
     odd = replace(odd, start=odd.start * 2, wall=odd.wall * 2)

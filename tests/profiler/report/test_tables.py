@@ -18,6 +18,13 @@ def test_parquet_holds_the_chosen_steps(tmp_path: Path):
     assert table["exposed_ns"] == [20, 0, 30, 8, 16]
 
 
+def test_parquet_says_what_tracing_did(tmp_path: Path):
+    store = two_branches().add("manifest", key="tracing_inflation", value="1.25").store()
+    write_parquet(tmp_path / "ops.parquet", store, attribute(store), [0])
+    told = pyarrow.parquet.read_schema(tmp_path / "ops.parquet").metadata
+    assert (told[b"tracing_inflation"], told[b"tracing_inflation_interval"]) == (b"1.25", b"null")
+
+
 def test_csv_cells_are_no_formulas(tmp_path: Path):
     store = two_branches().store()
     assert write_csv(tmp_path / "ops.csv", store, attribute(store), [0, 1]) == 10
