@@ -3,14 +3,16 @@
     for line in scrub(Path("capture.sqlite"), Path("shared.sqlite")): print("removed", line)
 
 An allow list decides: of an nsys export only the tables and columns that stepprof reads, of a Kineto trace
-the known metadata, of a run file everything but what says who, where and with which arguments. Texts that are
-kept (names of kernels and ranges) lose paths, addresses and ids. A name that is itself a secret stays: look.
+the known metadata and arguments, of a run file the known facts. Processes and threads are numbered anew. Texts
+that are kept (names of kernels and ranges) lose paths, users, machines, addresses, ids and secrets
+(scrub_text.py). A name that is a secret of its own stays: look.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
-import re
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,48 +22,63 @@ from stepprof.profiler.ingest.formats import KINETO_JSON, NSYS_CAPTURE, NSYS_REP
 from stepprof.profiler.scrub_kineto import scrub_kineto
 from stepprof.profiler.scrub_nsys import scrub_nsys
 from stepprof.profiler.scrub_run import scrub_run
+from stepprof.profiler.scrub_text import TextCleaner
 
-SCRUBBERS: dict[str, Callable[[Path, Path, Callable[[str], str]], list[str]]] = {
+SCRUBBERS: dict[str, Callable[[Path, Path, TextCleaner], list[str]]] = {
     NSYS_SQLITE: scrub_nsys, NSYS_REPORT: scrub_nsys, NSYS_CAPTURE: scrub_nsys,
     KINETO_JSON: scrub_kineto, RUN_FILE: scrub_run,
 }  # fmt: skip
-PATTERNS = (
-    (re.compile(r"\b[\w.+-]+@[\w-]+(\.[\w-]+)+\b"), "<email>"),
-    (re.compile(r"\b(?:GPU|MIG)-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "<uuid>"),
-    (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b"), "<address>"),
-    (re.compile(r"\b(?:hf_|sk-|gh[pousr]_|glpat-)[\w-]{8,}"), "<secret>"),
-    # a path loses its folders: two or more of them, and no template argument before
-    (re.compile(r"(?<![\w>)*&:])(?:~|/[\w.@+-]+)(?:/[\w.@+-]+)*/(?=[\w.@+-])"), "<path>/"),
-)
 
 
 def scrub(trace: Path, out: Path, force: bool = False) -> list[str]:
-    """Write the copy; one line for each thing removed. InputError where the trace cannot be scrubbed."""
+    """Write the copy, gzip where its name ends in .gz; one line for each thing removed.
+
+    InputError where the trace cannot be scrubbed or the copy cannot be written; then there is none.
+    """
     if out.exists() and (not force or (trace.exists() and out.samefile(trace))):
         raise InputError(f"{out} exists already: choose another -o" + (" or pass --force." if not force else "."))
     with opened(trace) as source:
         if source.format not in SCRUBBERS:
             raise InputError(f"{trace} cannot be scrubbed as it is: import it first, then scrub the run file.")
-        beside = _beside(out)
-        try:
-            removed = SCRUBBERS[source.format](source.path, beside, clean_text)
-            os.replace(beside, out)
-        finally:
-            beside.unlink(missing_ok=True)
+        clean = TextCleaner()
+        return [*_written(SCRUBBERS[source.format], source.path, trace, out, clean), *clean.told]
+
+
+def _written(
+    scrubber: Callable[[Path, Path, TextCleaner], list[str]], source: Path, trace: Path, out: Path, clean: TextCleaner
+) -> list[str]:
+    """What was removed; faults name the files of the user."""
+    beside = _beside(out)
+    try:
+        removed = scrubber(source, beside, clean)
+        _put(beside, out)
+    except OSError as fault:
+        raise InputError(f"{out} cannot be written ({fault.strerror}): free space or choose another -o.") from None
+    except InputError as fault:
+        raise InputError(str(fault).replace(str(beside), str(out)).replace(str(source), str(trace))) from None
+    finally:
+        beside.unlink(missing_ok=True)
     return removed
 
 
-def clean_text(text: str) -> str:
-    """A name without paths, addresses and ids."""
-    for pattern, instead in PATTERNS:
-        text = pattern.sub(instead, text)
-    return text
+def _put(beside: Path, out: Path) -> None:
+    """Move the finished copy to its place."""
+    if out.suffix != ".gz":
+        os.replace(beside, out)
+        return
+    packed = _beside(out)
+    try:
+        with beside.open("rb") as plain, gzip.open(packed, "wb", compresslevel=6) as file:
+            shutil.copyfileobj(plain, file)
+        os.replace(packed, out)
+    finally:
+        packed.unlink(missing_ok=True)
 
 
 def _beside(out: Path) -> Path:
-    """A fresh name, so that the copy appears whole or not at all."""
+    """A fresh name, so that the copy appears whole or not at all; DuckDB writes it into the file, so it says nothing."""
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent)
+        handle, name = tempfile.mkstemp(prefix=".stepprof-", suffix=".partial", dir=out.parent)
     except OSError as fault:
         raise InputError(f"{out} cannot be written ({fault.strerror}): choose another -o.") from None
     os.close(handle)

@@ -1,4 +1,4 @@
-"""A Kineto JSON trace -> the same events with cleaned texts, and only the metadata that is known to be harmless.
+"""A Kineto JSON trace -> the same events with cleaned texts, and only what is known to be harmless.
 
 The document is read whole, so a trace of 1 GB takes some GB of memory.
 """
@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+import zlib
+from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.gzip_stream import GZIP_MAGIC
+from stepprof.profiler.scrub_kineto_events import scrubbed_events
+from stepprof.profiler.scrub_text import TextCleaner
 
 KEPT = {
-    *("schemaVersion", "displayTimeUnit", "baseTimeNanoseconds", "traceEvents", "deviceProperties"),
-    *("cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version", "distributedInfo"),
+    *("schemaVersion", "displayTimeUnit", "traceEvents", "deviceProperties", "distributedInfo"),
+    *("cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version", "roctracer_version"),
 }
 KEPT_INSIDE = {
     "deviceProperties": {"id", "name", "numSms", "totalGlobalMem", "computeMajor", "computeMinor"},
@@ -24,22 +28,45 @@ KEPT_INSIDE = {
 }
 
 
-def scrub_kineto(trace: Path, out: Path, clean: Callable[[str], str]) -> list[str]:
-    """Write the copy (gzip where the trace is), say what it lacks."""
-    data = trace.read_bytes()
-    packed = data.startswith(GZIP_MAGIC)
+def scrub_kineto(trace: Path, out: Path, clean: TextCleaner) -> list[str]:
+    """Write the copy as plain text, say what it lacks."""
     try:
-        document = json.loads(gzip.decompress(data) if packed else data, strict=False)
-    except (ValueError, OSError, EOFError) as fault:
+        document = _document(trace)
+        clean.learn(_texts(document), [str(value) for key, value in document.items() if "host" in key.lower()])
+        removed: list[str] = []
+        text = json.dumps(_cleaned(_kept(document, removed), clean), default=float)
+    except (ValueError, EOFError, RecursionError, zlib.error, gzip.BadGzipFile) as fault:
         raise InputError(f"{trace} is damaged ({fault}): import it, then scrub the run file.") from None
-    if isinstance(document, list):
-        document = {"traceEvents": document}
-    removed = [f"metadata {key}" for key in document if key not in KEPT]
+    out.write_text(text)
+    return removed
+
+
+def _document(trace: Path) -> dict[str, Any]:
+    """The trace; numbers with decimals as they are written, since times need all of them."""
+    try:
+        data = trace.read_bytes()
+    except OSError as fault:
+        raise InputError(f"{trace} cannot be read ({fault.strerror}): check the path.") from None
+    text = gzip.decompress(data) if data.startswith(GZIP_MAGIC) else data
+    document = json.loads(text, strict=False, parse_float=Decimal)
+    return {"traceEvents": document} if isinstance(document, list) else document
+
+
+def _kept(document: dict[str, Any], removed: list[str]) -> dict[str, Any]:
+    """The metadata and events that are known to be harmless."""
+    removed += [f"metadata {key}" for key in document if key not in KEPT]
     kept = {key: _inside(key, value, removed) for key, value in document.items() if key in KEPT}
-    changed = [0]
-    text = json.dumps(_cleaned(kept, clean, changed)).encode()
-    out.write_bytes(gzip.compress(text) if packed else text)
-    return [*removed, *([f"paths, addresses or ids in {changed[0]} texts"] if changed[0] else [])]
+    events = kept.get("traceEvents")
+    return kept | {"traceEvents": scrubbed_events(events if isinstance(events, list) else [], removed)}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts inside."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
 
 
 def _inside(key: str, value: Any, removed: list[str]) -> Any:
@@ -55,13 +82,11 @@ def _inside(key: str, value: Any, removed: list[str]) -> Any:
     return {name: item for name, item in value.items() if name not in lost}
 
 
-def _cleaned(value: Any, clean: Callable[[str], str], changed: list[int]) -> Any:
+def _cleaned(value: Any, clean: TextCleaner) -> Any:
     if isinstance(value, str):
-        result = clean(value)
-        changed[0] += result != value
-        return result
+        return clean(value)
     if isinstance(value, list):
-        return [_cleaned(item, clean, changed) for item in value]
+        return [_cleaned(item, clean) for item in value]
     if isinstance(value, dict):
-        return {key: _cleaned(item, clean, changed) for key, item in value.items()}
+        return {key: _cleaned(item, clean) for key, item in value.items()}
     return value

@@ -1,56 +1,64 @@
-"""A run file -> a copy without who, where and with which arguments: all tables, fewer facts, cleaned names."""
+"""A run file -> a copy without who, where, when and with which arguments: all tables, fewer facts, cleaned names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from pathlib import Path
 
-import pyarrow as pa
+import duckdb
 
+from stepprof.profiler.errors import InputError
+from stepprof.profiler.scrub_text import TextCleaner
 from stepprof.profiler.store import Store, create, open_run
 
-KEPT_FACTS = {"schema_version", "format", "tool", "tool_version", "graph_trace_rows", "rank"}
-LOST_ENTRIES = {"command", "git_revision", "environment", "audit", "file_hashes", "launch", "run"}
+SQL = Path(__file__).with_suffix(".sql")
+KEPT_FACTS = {"format", "tool", "tool_version", "graph_trace_rows", "rank", "clock_residual_ns", "labels_aligned_share"}
+KEPT_ENTRIES = re.compile(
+    r"stepprof_version|python_version|torch_version|machine|cuda_of_driver|backend|window|exit_code|processes"
+    r"|(control-(before|after)_)?(driver_version|gpus|sm_clock_mhz|power_w)"
+    r"|tracing_inflation(_low|_high)?|inflation_(span|prologue)|step_measure|(traced|control)_step(_p50)?_ns"
+    r"|dropped_records|cupti_overhead_ns"
+)
+PLAIN_WORD = re.compile(r"[A-Za-z][\w.-]{0,31}")
+SOURCES = "SELECT value FROM source.run WHERE key IN ('source', 'labels_from')"
+TEXTS = """
+SELECT text FROM source.name UNION SELECT payload FROM source.range UNION SELECT text FROM source.warning
+UNION SELECT value FROM source.manifest UNION SELECT value FROM source.run
+"""
 
 
-def scrub_run(trace: Path, out: Path, clean: Callable[[str], str]) -> list[str]:
+def scrub_run(trace: Path, out: Path, clean: TextCleaner) -> list[str]:
     """Write the copy, say what it lacks."""
     open_run(trace).close()  # refuses what is no run file of this version
-    removed: list[str] = []
     with create(out) as store:
-        quoted = str(trace.absolute()).replace("'", "''")
-        store.con.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
-        for (name,) in store.rows("SELECT table_name FROM duckdb_tables() WHERE database_name = 'source'"):
-            store.con.execute(f'DELETE FROM "{name}"')
-            store.con.execute(f'INSERT INTO "{name}" FROM source."{name}"')
-        store.con.execute("DETACH source")
-        removed += _texts(store, "name", "text", clean) + _texts(store, "range", "payload", clean)
-        removed += _facts(store)
-    return removed
+        try:
+            return _filled(store, trace, clean)
+        except (duckdb.DataError, duckdb.InvalidInputException) as fault:  # values that nothing can mean
+            what = str(fault).splitlines()[0][:160]
+            raise InputError(f"{trace} is damaged ({what}): import the trace again.") from None
 
 
-def _texts(store: Store, table: str, column: str, clean: Callable[[str], str]) -> list[str]:
-    """Clean the distinct texts of a column."""
-    texts = [t for (t,) in store.rows(f'SELECT DISTINCT "{column}" FROM "{table}" WHERE "{column}" IS NOT NULL')]
-    pairs = [(text, result) for text in texts if (result := clean(text)) != text]
-    if not pairs:
-        return []
-    store.con.register("pairs", pa.table({"a": [a for a, _ in pairs], "b": [b for _, b in pairs]}))
-    store.con.execute(f'UPDATE "{table}" SET "{column}" = b FROM pairs WHERE "{column}" = a')
-    store.con.unregister("pairs")
-    return [f"paths, addresses or ids in {len(pairs)} texts of {table}"]
+def _filled(store: Store, trace: Path, clean: TextCleaner) -> list[str]:
+    quoted = str(trace.absolute()).replace("'", "''")
+    store.con.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
+    files = [name for (value,) in store.rows(SOURCES) for name in (value or "").split(" + ")]
+    clean.learn((text for (text,) in store.rows(TEXTS)), files)
+    store.con.create_function("cleaned", clean, ["VARCHAR"], "VARCHAR")  # pyright: ignore[reportArgumentType]
+    facts = store.rows("SELECT key FROM source.run WHERE key <> 'schema_version' ORDER BY key")
+    entries = store.rows("SELECT key, value FROM source.manifest ORDER BY key")
+    kept_facts = [key for (key,) in facts if key in KEPT_FACTS]
+    kept_entries = [key for key, value in entries if _harmless(key, value, clean)]
+    store.con.execute("SET VARIABLE facts = ?::VARCHAR[]", [kept_facts])
+    store.con.execute("SET VARIABLE entries = ?::VARCHAR[]", [kept_entries])
+    store.con.execute(SQL.read_text())
+    store.con.execute("DETACH source")
+    removed = [f"run {key}" for (key,) in facts if key not in kept_facts]
+    removed += [f"manifest {key}" for key, _ in entries if key not in kept_entries]
+    return [*removed, "process and thread ids (numbered anew)", "which GPUs they were", "the time of day"]
 
 
-def _facts(store: Store) -> list[str]:
-    """Facts, manifest entries, process ids and the time of day."""
-    removed: list[str] = []
-    for table, lost in (
-        ("run", [key for (key,) in store.rows("SELECT key FROM run") if key not in KEPT_FACTS]),
-        ("manifest", [key for (key,) in store.rows("SELECT key FROM manifest") if key in LOST_ENTRIES]),
-    ):
-        store.con.execute(f"DELETE FROM {table} WHERE key IN (SELECT unnest(?::VARCHAR[]))", [lost])
-        removed += [f"{table} {key}" for key in sorted(lost)]
-    store.con.execute("UPDATE process SET pid = NULL")
-    store.con.execute("UPDATE device SET identity = NULL")
-    store.con.execute("UPDATE clock SET epoch_ns = NULL")
-    return [*removed, "process ids", "which GPUs they were", "the time of day"]
+def _harmless(key: str, value: str | None, clean: TextCleaner) -> bool:
+    """An entry that tells how a run was made and not by whom; of its arm a plain word."""
+    if key == "arm":
+        return value is not None and PLAIN_WORD.fullmatch(value) is not None and clean(value) == value
+    return KEPT_ENTRIES.fullmatch(key) is not None

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 3
 SCHEMA = Path(__file__).with_name("schema.sql")
 MEMORY_LIMIT = "256MB"
+# where a write, a checkpoint or a commit finds the disk full
+WRITE_FAULTS = (duckdb.IOException, duckdb.FatalException, duckdb.TransactionException)
 READ_LIMIT = "1GB"  # joins of five million launches would spill below; smaller runs take what they need
 
 
@@ -87,19 +89,21 @@ def create(path: Path, force: bool = False) -> Generator[Store]:
     if path.exists() and not path.is_file():
         raise InputError(f"{path} cannot be written (it is no regular file): choose another -o.")
     partial = _partial_path(path)
-    store = Store(_connect(partial, read_only=False), path)
+    store = None
     try:
+        store = Store(_connect(partial, read_only=False), path)
         store.con.execute(f"BEGIN; {SCHEMA.read_text()} COMMIT")
         store.con.execute("INSERT INTO run VALUES ('schema_version', ?)", [str(SCHEMA_VERSION)])
         yield store
         store.con.execute("CHECKPOINT")
         store.close()
         _move(partial, path)
-    except (duckdb.IOException, duckdb.FatalException) as fault:  # the latter where a checkpoint finds the disk full
+    except WRITE_FAULTS as fault:
         reason = _first_line(fault, most=1000).rpartition(": ")[2]  # after our temporary file's name
         raise InputError(f"{path} cannot be written ({reason}): free space or choose another -o.") from None
     finally:
-        store.close()
+        if store is not None:
+            store.close()
         for leftover in (partial, partial.with_name(partial.name + ".wal")):
             leftover.unlink(missing_ok=True)
 

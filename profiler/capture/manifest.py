@@ -2,7 +2,7 @@
 
     entries = manifest(command, machine, env_prefixes=["VLLM_"], arm="base")
 
-Arguments that look like secrets are masked. Of the environment only names under prefixes that the user
+Arguments that look like secrets are masked (secret_text.py). Of the environment only names under prefixes that the user
 allows are kept, with a salted hash of each value: it shows that two runs on one machine differ by exactly
 what was meant, and nothing else.
 """
@@ -17,20 +17,21 @@ import re
 import secrets
 import subprocess
 import uuid
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from itertools import chain, count
 from pathlib import Path
+from typing import Any, cast
 
 import stepprof
 from stepprof.profiler.capture.machine import Machine
 from stepprof.profiler.ingest.cache import cache_folder
+from stepprof.profiler.secret_text import SECRET_START, secret_pair, without_secrets
 
 MASK = "***"
-SECRET_NAME = re.compile(r"(?i)(api[-_]?key|token|secret|passw(or)?d|credential|auth)")
-SECRET_VALUE = re.compile(r"^(sk-|hf_|gh[pousr]_|github_pat_|glpat-|xox[abp]-|AKIA|eyJ[A-Za-z0-9_-]{10,}\.|Bearer )")
-NOT_SECRET = re.compile(
-    r"(?i)(max|num|n|min|new|batch|block)[-_]?(batched[-_]?)?tokens?|tokens?[-_]?(per|id|limit|budget)|tokenizer"
-)
-URL_LOGIN = re.compile(r"(://)[^/@\s]+@")
+NAMED = re.compile(r"""(?P<name>["']?[-\w.]*\w["']?)(?P<between>=|:(?!:|//)\s*)(?P<value>.*)""", re.DOTALL)
+OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
+LONG_OPTION = re.compile(r"--[a-z][a-z-]*(=.*)?", re.DOTALL)
+SHELL_LINE = re.compile(r"-[a-z]*c")  # bash -lc '...'
 HASHED_BYTES = 64 << 20
 NAMES_OF_FILES = re.compile(r"\.(py|toml|json|ya?ml|sh|cfg|ini|txt)$")
 
@@ -59,18 +60,14 @@ def manifest(
 def masked(command: Sequence[str]) -> list[str]:
     """The command without what looks like a secret."""
     result: list[str] = []
-    hide_next = False
+    before = ""
     for word in command:
-        name, equals, value = word.partition("=")
-        if hide_next and not word.startswith("-"):
+        if OPTION.fullmatch(before) and secret_pair(before, word) and not LONG_OPTION.fullmatch(word):
             result.append(MASK)
-        elif equals and _secret_name(name):
-            result.append(f"{name}={MASK}")
-        elif SECRET_VALUE.search(value if equals else word):
-            result.append(f"{name}={MASK}" if equals else MASK)
         else:
-            result.append(_without_home(URL_LOGIN.sub(rf"\1{MASK}@", word)))
-        hide_next = word.startswith("-") and not equals and _secret_name(name)
+            shown = word if SHELL_LINE.fullmatch(before) else _masked_word(word)
+            result.append(_without_home(without_secrets(shown, MASK)))
+        before = word
     return result
 
 
@@ -84,16 +81,26 @@ def environment(prefixes: Sequence[str]) -> dict[str, str]:
 
 
 def file_hashes(command: Sequence[str]) -> dict[str, str]:
-    """Name -> hash of the scripts and settings that the command names."""
+    """Name -> hash of the scripts and settings that the command names; a second config.json is `config.json (2)`."""
     found: dict[str, str] = {}
+    seen: set[Path] = set()
     for word in command:
         path = Path(word.partition("=")[2] or word)
         try:
             if NAMES_OF_FILES.search(path.name) and path.is_file() and path.stat().st_size <= HASHED_BYTES:
-                found[path.name] = hashlib.blake2b(path.read_bytes(), digest_size=20).hexdigest()
-        except OSError:
+                digest = hashlib.blake2b(path.read_bytes(), digest_size=20).hexdigest()
+                if path.resolve() not in seen:
+                    found[_free_name(path.name, found)] = digest
+                seen.add(path.resolve())
+        except (OSError, ValueError):
             continue
     return found
+
+
+def _free_name(name: str, taken: Container[str]) -> str:
+    """The name of a file without its folder, numbered in the order of the command where others are called alike."""
+    numbered = (f"{name} ({number})" for number in count(2))
+    return next(free for free in chain([name], numbered) if free not in taken)
 
 
 def git_revision() -> str:
@@ -109,14 +116,37 @@ def torch_version(command: Sequence[str]) -> str:
     return _output([command[0], "-c", "import importlib.metadata as m; print(m.version('torch'))"])
 
 
-def _secret_name(name: str) -> bool:
-    return bool(SECRET_NAME.search(name)) and not NOT_SECRET.search(name)
+def _masked_word(word: str) -> str:
+    """A word that is a secret, or NAME=secret, or a header, with all that follows the name masked."""
+    named = NAMED.fullmatch(word)
+    if named and (secret_pair(named["name"], named["value"]) or SECRET_START.match(named["value"])):
+        return f"{named['name']}{named['between']}{MASK}"
+    return MASK if SECRET_START.match(word) else _masked_json(word)
+
+
+def _masked_json(word: str) -> str:
+    """A JSON object or list with the values of secret names masked, whatever they hold."""
+    start = re.match(r"(?:-{0,2}[\w.-]+=)?(?=[{\[])", word)
+    try:
+        found = json.loads(word[start.end() :]) if start else None
+    except (ValueError, RecursionError):
+        return word
+    return f"{start[0]}{json.dumps(_masked_values(found), ensure_ascii=False)}" if start else word
+
+
+def _masked_values(value: Any) -> Any:
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {key: MASK if secret_pair(key, str(item)) else _masked_values(item) for key, item in items}
+    if isinstance(value, list):
+        return [_masked_values(item) for item in cast("list[Any]", value)]
+    return _masked_word(value) if isinstance(value, str) else value
 
 
 def _without_home(word: str) -> str:
     """A path in the home folder without whose it is."""
     home = os.path.expanduser("~")
-    return word.replace(home, "~") if len(home) > 1 else word
+    return re.sub(rf"{re.escape(home)}(?![\w.-])", "~", word) if len(home) > 1 else word
 
 
 def _salt() -> bytes:

@@ -1,6 +1,7 @@
 """A run file appears whole or not at all, and only a run file of this version opens."""
 
 import os
+import resource
 import tempfile
 from pathlib import Path
 
@@ -65,6 +66,20 @@ def test_a_fault_inside_the_block_leaves_nothing(fault: BaseException, tmp_path:
         store.con.execute("INSERT INTO name SELECT i, 'x' FROM range(100000) t (i)")
         assert os.listdir(tmp_path) != []
         raise fault
+
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("size", [2_000, 100_000], ids=["at once", "at a commit"])
+def test_a_full_disk(size: int, tmp_path: Path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        said = r"run\.duckdb cannot be written \(File too large\): free space or choose another -o\."
+        with pytest.raises(InputError, match=said), create(tmp_path / "run.duckdb") as store:
+            store.con.execute("INSERT INTO name SELECT i, 'name ' || hash(i) FROM range(20000) t (i)")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     assert os.listdir(tmp_path) == []
 

@@ -17,6 +17,27 @@ from stepprof.profiler.capture.manifest import environment, file_hashes, manifes
     (["run", "https://me:pw@host/x"], ["run", "https://***@host/x"]),
     (["run", "--max-tokens", "128", "--tokenizer", "x"], ["run", "--max-tokens", "128", "--tokenizer", "x"]),
     (["run", "--password", "--verbose"], ["run", "--password", "--verbose"]),
+    (["run", "--password", "-X9"], ["run", "--password", "***"]),
+    (["run", "--private-key", "X9"], ["run", "--private-key", "***"]),
+    (["run", "--access-key", "X9"], ["run", "--access-key", "***"]),
+    (["run", "--passphrase", "X9 y"], ["run", "--passphrase", "***"]),
+    (["run", "--pwd", "X9"], ["run", "--pwd", "***"]),
+    (["run", "--admin-token", "X9"], ["run", "--admin-token", "***"]),
+    (["run", "--author", "bob", "--auth", "X9"], ["run", "--author", "bob", "--auth", "***"]),
+    (["run", "--auth-token=X9", "OPENAI_KEY=X9"], ["run", "--auth-token=***", "OPENAI_KEY=***"]),
+    (["curl", "-H", "Authorization: Bearer X9"], ["curl", "-H", "Authorization: ***"]),
+    (["curl", "-H", "X-Api-Key: X9, y"], ["curl", "-H", "X-Api-Key: ***"]),
+    (["curl", "-HX-Api-Key:X9"], ["curl", "-HX-Api-Key:***"]),
+    (["run", "--set", "a.b=1,model.api_key=X9"], ["run", "--set", "a.b=1,model.api_key=***"]),
+    (["run", "https://host/?token=X9&n=1"], ["run", "https://host/?token=***&n=1"]),
+    (["bash", "-c", "HF_TOKEN=X9 run --api-key X9 --n 3"], ["bash", "-c", "HF_TOKEN=*** run --api-key *** --n 3"]),
+    (["bash", "-lc", "run --password 'X9 y' -- z"], ["bash", "-lc", "run --password '***' -- z"]),
+    (["ssh", "host", "bash -c 'run --api-key X9'"], ["ssh", "host", "bash -c 'run --api-key ***'"]),
+    (["python", "-c", "f(token='X9', n=3)"], ["python", "-c", "f(token='***', n=3)"]),
+    (["run", '{"api_key": "X9", "n": 1}'], ["run", '{"api_key": "***", "n": 1}']),
+    (["run", '--c={"auth": {"a": {"b": "X9"}}, "d": ["Bearer X9"]}'], ["run", '--c={"auth": "***", "d": ["***"]}']),
+    (["run", "--tokens", "128", "--eos-token", "</s>"], ["run", "--tokens", "128", "--eos-token", "</s>"]),
+    (["run", "--rule", "at::native::f", "step/3"], ["run", "--rule", "at::native::f", "step/3"]),
 ])  # fmt: skip
 def test_secrets_are_masked(words, shown):
     assert masked(words) == shown
@@ -24,7 +45,8 @@ def test_secrets_are_masked(words, shown):
 
 def test_home_is_not_told(monkeypatch):
     monkeypatch.setenv("HOME", "/home/someone")
-    assert masked(["/home/someone/decode.py"]) == ["~/decode.py"]
+    assert masked(["/home/someone/decode.py", "x:/home/someone"]) == ["~/decode.py", "x:~"]
+    assert masked(["/home/someone-else/x"]) == ["/home/someone-else/x"]
 
 
 def test_environment_is_names_and_salted_hashes(monkeypatch, tmp_path):
@@ -47,6 +69,18 @@ def test_scripts_are_hashed_by_content(tmp_path):
     assert list(first) == ["decode.py"]
     (tmp_path / "decode.py").write_text("x = 2")
     assert file_hashes(["python", str(tmp_path / "decode.py")]) != first
+
+
+def test_files_of_one_name_are_all_hashed(tmp_path):
+    """Numbered in the order of the command, without the folders; a file named twice counts once."""
+    for folder, text in (("a", "1"), ("b", "2"), ("c", "1")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "config.json").write_text(text)
+    words = [str(tmp_path / folder / "config.json") for folder in ("a", "b", "a", "c")]
+    found = file_hashes(["run", words[0], f"--more={words[1]}", *words[2:]])
+    assert list(found) == ["config.json", "config.json (2)", "config.json (3)"]
+    assert found["config.json"] == found["config.json (3)"] != found["config.json (2)"]
+    assert str(tmp_path) not in str(found)
 
 
 def test_entries(monkeypatch, tmp_path):
