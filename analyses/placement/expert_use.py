@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.placement.use_table import UseTable
 from stepprof.profiler.errors import InputError
 
@@ -32,6 +33,8 @@ class Waits:
 
     per_layer: Mapping[int, float]
     every: float | None = None
+    traced: bool = False  # told by a trace, whose steps tracing made longer by `inflation`
+    inflation: TracingInflation | None = None
 
 
 @dataclass(frozen=True)

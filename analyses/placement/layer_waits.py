@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.placement.expert_use import Waits
 from stepprof.profiler.errors import InputError
 
@@ -26,12 +27,23 @@ def read_waits(path: Path, every: float | None = None) -> Waits:
     """Waits by layer, `every` for layers that the file lacks; InputError where it is neither form."""
     try:
         text = path.read_text()
-        lines = json.loads(text)["by_layer"] if text.lstrip().startswith("{") else csv.DictReader(text.splitlines())
-        return Waits(_means(lines), every)
+        if not text.lstrip().startswith("{"):
+            return Waits(_means(csv.DictReader(text.splitlines())), every)
+        answer = json.loads(text)
+        return Waits(_means(answer["by_layer"]), every, traced=True, inflation=_inflation(answer))
     except OSError as fault:
         raise InputError(f"{path} cannot be read ({fault.strerror}): {FORMS}.") from None
     except (ValueError, TypeError, KeyError, csv.Error):
         raise InputError(f"{path} holds no join waits by layer: {FORMS}.") from None
+
+
+def _inflation(answer: Mapping[str, Any]) -> TracingInflation | None:
+    """What tracing did to the steps of the answer; answers of before it was told have none."""
+    if answer.get("tracing_inflation") is None:
+        return None
+    between = answer.get("tracing_inflation_interval")
+    interval = None if between is None else (float(between[0]), float(between[1]))
+    return TracingInflation(float(answer["tracing_inflation"]), interval)
 
 
 def _means(lines: Iterable[Mapping[str, Any]]) -> dict[int, float]:

@@ -17,6 +17,7 @@ import numpy as np
 from stepprof.analyses.ops import UNKNOWN, Bools, Ints
 from stepprof.analyses.sidecar.facts import CallFacts, call_facts, marked_counts
 from stepprof.analyses.sidecar.members import Scene, marked_members, traffic_members
+from stepprof.analyses.sidecar.one_card import refuse_one_card
 from stepprof.analyses.sidecar.resident import Stamped, resident_calls
 from stepprof.analyses.sidecar.stretches import Stretches, adopted, op_stretches, span_of_calls
 from stepprof.profiler.errors import Refused
@@ -68,7 +69,7 @@ class Calls:
 def find_calls(store: Store, scene: Scene, chosen: Sequence[int]) -> Calls:
     """All calls of the chosen steps; Refused where there is no sidecar to be seen."""
     stamped, facts = resident_calls(store, scene), call_facts(store, scene.found.steps, chosen)
-    _refuse_one_card(scene, len(stamped) > 0, facts)
+    refuse_one_card(scene, len(stamped) > 0, facts)
     calls = _of_ops(scene)
     calls = _with_stamps(calls, stamped) if len(stamped) else calls
     if not calls.worked.any():
@@ -78,24 +79,6 @@ def find_calls(store: Store, scene: Scene, chosen: Sequence[int]) -> Calls:
         )
     calls = _counted(scene, calls, facts)
     return replace(calls, warnings=[*calls.warnings, *_over_the_edge(scene, calls), *_unknown_rows(calls, facts)])
-
-
-def _refuse_one_card(scene: Scene, resident: bool, facts: CallFacts) -> None:
-    ops = scene.found.ops
-    if resident or (ops.device[scene.step != UNKNOWN] != scene.main).any():
-        return
-    if ops.sidecar_known and len(ops.residents):
-        raise Refused(
-            f"{scene.found.source}: the other card runs a resident kernel whose calls are not on record in these steps: "
-            "import them with --resident FILE (stepprof run --resident writes it)."
-        )
-    if len(facts.step) and facts.skipped.all():
-        raise Refused(
-            f"{scene.found.source}: all {len(facts.step)} calls of these steps were skipped, so nothing ran on the "
-            "sidecar: choose other steps with --steps."
-        )
-    where = "all ops ran on one card" if len(np.unique(ops.device)) == 1 else "no op of the steps ran on another card"
-    raise Refused(f"{scene.found.source}: {where}, so no sidecar can be seen: record both cards and all processes.")
 
 
 def _of_ops(scene: Scene) -> Calls:
@@ -158,13 +141,17 @@ def _counted(scene: Scene, calls: Calls, facts: CallFacts) -> Calls:
     if len(facts.step) == 0:
         return replace(calls, rows=rows, experts=experts, rows_from=source)
     at = facts.of(calls.step, calls.layer)
-    told = at != UNKNOWN
+    again = (at != UNKNOWN) & _made_again(calls)
+    told = (at != UNKNOWN) & ~again
     rows = np.where(told & (facts.rows[at] != UNKNOWN), facts.rows[at], rows)
     experts = np.where(told & (facts.experts[at] != UNKNOWN), facts.experts[at], experts)
     worked, skipped = calls.worked, told & facts.skipped[at]
     wrong = int((skipped & worked).sum())
     text = f"{wrong} calls that the facts call skipped ran ops on the other card; they are counted as made."
     warnings = [{"code": "skipped_but_ran", "count": wrong, "text": text}] if wrong else []
+    several = int(again.sum())
+    text = f"{several} calls share step, layer and card with another, but the facts tell of one: they do not count for these."
+    warnings += [{"code": "facts_ambiguous", "count": several, "text": text}] if several else []
     made = replace(
         calls,
         rows=rows,
@@ -174,6 +161,13 @@ def _counted(scene: Scene, calls: Calls, facts: CallFacts) -> Calls:
         warnings=[*calls.warnings, *warnings],
     )
     return made.only(np.flatnonzero(~(skipped & ~worked)))
+
+
+def _made_again(calls: Calls) -> Bools:
+    """Calls that share step, layer and card with another one."""
+    keys = np.stack([calls.step, calls.layer, calls.side])
+    _, which, count = np.unique(keys, axis=1, return_inverse=True, return_counts=True)
+    return count[which.reshape(-1)] > 1
 
 
 def _over_the_edge(scene: Scene, calls: Calls) -> Warnings:

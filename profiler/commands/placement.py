@@ -64,10 +64,12 @@ def placement(
         raise UsageError("-o writes the placement of --placement with the moves added: give both.")
     size = number_of_bytes(expert_bytes, "--expert-bytes")
     budget = int(number_of_bytes(memory, "--memory") // size) if memory is not None else experts or 0
-    given = expert_use(use_tables(uses), read_waits(waits, wait_us) if waits else Waits({}, wait_us), steps)
+    waited = read_waits(waits, wait_us) if waits else Waits({}, wait_us)
+    given = expert_use(use_tables(uses), waited, steps)
     speed = link_speed(link)
     placed = place(given, Terms(budget, per_expert_us))
-    answer = PlacementAnswer(given, placed, relocation(placed, int(size), speed.bytes_per_s), int(size), speed, budget)
+    move = relocation(placed, int(size), speed.bytes_per_s)
+    answer = PlacementAnswer(given, placed, move, int(size), speed, budget, waited)
     if hot and output:
         write_text(output, jsonlib.dumps({"hot": with_moves(read_hot(hot), placed.chosen)}) + "\n")
     if json:

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.text import Text
 
 from stepprof.analyses.placement.choice import Placed, Point
-from stepprof.analyses.placement.expert_use import ExpertUse
+from stepprof.analyses.placement.expert_use import ExpertUse, Waits
 from stepprof.analyses.placement.relocation import Relocation
 from stepprof.profiler.link_speed import LinkSpeed
-from stepprof.profiler.report.terminal import paragraph, plain
+from stepprof.profiler.report.document import inflation_fields
+from stepprof.profiler.report.terminal import paragraph, plain, show_inflation
 
 POINTS = 12  # of the curve, in the terminal
 BAR = 24
@@ -34,6 +35,7 @@ class PlacementAnswer:
     expert_bytes: int
     link: LinkSpeed
     budget: int
+    waits: Waits
 
     @property
     def kind(self) -> str:
@@ -55,6 +57,7 @@ def placement_document(answer: PlacementAnswer) -> dict[str, Any]:
         "curve": [_point(answer, point) for point in placed.curve],
         "move": dataclasses.asdict(answer.move) | {"kind": "modelled"},
         "link": {"value": answer.link.bytes_per_s, "kind": answer.link.kind, "source": answer.link.source},
+        **inflation_fields(answer.waits.inflation),
         "notes": [] if answer.uses.sets_known else [DRAWN],
     }
 
@@ -92,6 +95,9 @@ def show_placement(out: Console, answer: PlacementAnswer) -> None:
             f"moving          {move.bytes / 1e9:.2f} GB in {move.time_us / 1e3:.1f} ms; pays after "
             f"{move.break_even_steps:,} steps (modelled)"
         )
+    if answer.waits.traced:
+        out.print(Text("the waits are those of a traced run:"))
+        show_inflation(out, answer.waits.inflation)
     if not answer.uses.sets_known:
         out.print(Text(f"warning: {DRAWN}"), style="yellow")
 

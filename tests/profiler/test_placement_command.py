@@ -76,6 +76,17 @@ def test_waits_by_layer(use: Path, tmp_path: Path):
     assert read_waits(waits, 7.0).per_layer == {0: 100.0}
 
 
+def test_waits_of_a_trace_say_what_tracing_did(use: Path, tmp_path: Path):
+    waits = tmp_path / "sidecar.json"
+    found = {"by_layer": [{"layer": n, "join_wait_us": 30} for n in (0, 1)], "tracing_inflation": 1.1}
+    waits.write_text(json.dumps(found | {"tracing_inflation_interval": [1.05, 1.2]}))
+    document = json.loads(answer(use, *SIZES, "--experts", 1, "--waits", waits, "--json")[0])
+    assert (document["tracing_inflation"], document["tracing_inflation_interval"]) == (1.1, [1.05, 1.2])
+    shown, _ = answer(use, *SIZES, "--experts", 1, "--waits", waits)
+    assert "tracing makes a step 1.10 times as long as untraced (1.05 to 1.20)" in shown
+    assert "tracing" not in answer(use, *SIZES, "--experts", 1, "--wait-us", 30)[0]
+
+
 @pytest.mark.parametrize(
     "text", ["", "{}", '{"by_layer": []}', "layer,join_wait_us\n0,-1\n", "layer,wait\n0,1\n", '{"by_layer": 3}']
 )

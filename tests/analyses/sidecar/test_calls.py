@@ -107,51 +107,6 @@ def test_two_sidecars_serve_one_layer():
     )  # fmt: skip
 
 
-def test_skipped_and_empty_calls():
-    """Layer 1 is served, layer 2 was called without rows, layer 3 only posted and skipped, layer 4 not touched."""
-    p = Program().step(7, 300)
-    p.call(1, rows=9, fork=10, hot=20)
-    p.call(2, rows=9, fork=10, hot=20, at=60)
-    p.op("publish_copy_kernel", 120, 122, "sidecar/3/publish")
-    p.trace.call_fact(7, 1, rows=2, experts=3, skipped=False).call_fact(7, 2, rows=0, experts=0, skipped=False)
-    p.trace.call_fact(7, 3, rows=0, experts=0, skipped=True).call_fact(7, 4, rows=0, experts=0, skipped=True)
-    p.trace.call_fact(8, 1, rows=5, experts=5, skipped=True)  # of a step that is not in the trace
-    answer = p.sidecar()
-    assert (answer.calls, answer.empty_calls, answer.skipped_share, answer.rows_from) == (2, 1, 0.5, "facts")
-    assert [(call.layer, call.rows, call.experts) for call in answer.table] == [(1, 2, 3), (2, 0, 0)]
-
-
-def test_a_call_that_ran_was_not_skipped_whatever_the_facts_say():
-    p = Program().step(0, 200)
-    p.call(1, rows=2, fork=10, hot=20)
-    p.trace.call_fact(0, 1, rows=0, skipped=True)
-    answer = p.sidecar()
-    assert (answer.calls, answer.skipped_share) == (1, 0.0)
-    assert "skipped_but_ran" in [w["code"] for w in answer.warnings]
-
-
-def test_a_step_whose_calls_were_all_skipped_says_so():
-    p = Program().step(0, 200)
-    for at in (0, 20):
-        p.op("norm", at, at + 10)
-    p.trace.call_fact(0, 1, rows=0, skipped=True).call_fact(0, 2, rows=0, skipped=True)
-    p.step(1, 200).call(1, rows=2, fork=10, hot=20)
-    with pytest.raises(Refused, match=r"all 2 calls of these steps were skipped.*: choose other steps with --steps"):
-        p.sidecar(chosen=[0])
-
-
-def test_facts_cannot_tell_the_rows_of_calls_without_a_layer():
-    p = Program().step(0, 100)
-    a = p.op("router", 0, 10)
-    b = p.copy_in(12, 14, after=[a])
-    c = p.op("w_gemm", 16, 28, device=1, after=[b])
-    p.op("add", 40, 42, after=[a, p.copy_out(29, 32, after=[c])])
-    p.trace.call_fact(0, 1, rows=4, skipped=False)
-    answer = p.sidecar()
-    (told,) = [w["text"] for w in answer.warnings if w["code"] == "rows_unknown"]
-    assert told.endswith("by layer, which these calls do not name: take it from a marked run with --labels-from.")
-
-
 def test_an_unmarked_op_inside_a_call_belongs_to_it_and_others_are_counted():
     p = Program().step(0, 100)
     a = p.op("router", 0, 10)
