@@ -17,7 +17,7 @@ import numpy as np
 
 from stepprof.analyses.graph.graph_edits import without_nodes
 from stepprof.analyses.graph.replay import order
-from stepprof.analyses.graph.step_graph import StepGraph
+from stepprof.analyses.graph.step_graph import Edges, StepGraph
 from stepprof.analyses.ops import Bools, Ints
 from stepprof.analyses.whatif.added_ops import in_parts, with_ops
 from stepprof.analyses.whatif.assumptions import Assumptions
@@ -51,6 +51,9 @@ from stepprof.analyses.whatif.rewired import (
     with_breaks,
 )
 from stepprof.profiler.errors import UsageError
+
+TANGLED_RUNS = "runs that wait for one another were fused only where nothing enters or leaves between their ops"
+TANGLED_CHAINS = "chains that wait for one another were fused only where that makes no circle"
 
 
 @dataclass(frozen=True)
@@ -118,25 +121,44 @@ def _fuse(graph: StepGraph, edit: Fuse, assume: Assumptions) -> Done:
     which = matching(graph.nodes, edit.select)
     group = chains(graph, which, edit.chain) if edit.chain else runs(graph, which, edit.within_layer)
     made, notes = fused(graph, group, assume, edit.to_us, edit.bandwidth_gb_s), ()
-    if not edit.chain and _circular(made):
-        group = runs(graph, which, edit.within_layer, simple=True)
+    if _circular(made.edges, len(made)):
+        group = _untangled(graph, group) if edit.chain else runs(graph, which, edit.within_layer, simple=True)
         made = fused(graph, group, assume, edit.to_us, edit.bandwidth_gb_s)
-        notes = ("runs that wait for one another were fused only where nothing enters or leaves between their ops",)
+        notes = (TANGLED_CHAINS if edit.chain else TANGLED_RUNS,)
     return Done(made, _several(group), notes)
+
+
+def _untangled(graph: StepGraph, group: Ints) -> Ints:
+    """Groups in order, without each that would wait for one before it that waits for it."""
+    found = np.full_like(group, NONE)
+    for number in range(int(group.max(initial=NONE)) + 1):
+        tried = np.where(group == number, number, found)
+        if not _circular(_drawn_together(graph.edges, tried), len(graph)):
+            found = tried
+    return found
+
+
+def _drawn_together(edges: Edges, group: Ints) -> Edges:
+    """Edges between groups, each as its first member, and the nodes outside them."""
+    first = np.full(int(group.max(initial=0)) + 1, len(group))
+    np.minimum.at(first, group[group != NONE], np.flatnonzero(group != NONE))
+    place = np.where(group == NONE, np.arange(len(group)), first[np.maximum(group, 0)])
+    source, target = place[edges.source], place[edges.target]
+    return replace(edges, source=source, target=target).take(source != target)
+
+
+def _circular(edges: Edges, nodes: int) -> bool:
+    try:
+        order(edges, nodes)
+    except UsageError:
+        return True
+    return False
 
 
 def _several(group: Ints) -> Bools:
     """Members of groups of at least two."""
     count = np.bincount(group[group != NONE], minlength=1)
     return (group != NONE) & (count[np.maximum(group, 0)] > 1)
-
-
-def _circular(graph: StepGraph) -> bool:
-    try:
-        order(graph.edges, len(graph))
-    except UsageError:
-        return True
-    return False
 
 
 def _split(graph: StepGraph, edit: Split, assume: Assumptions) -> Done:

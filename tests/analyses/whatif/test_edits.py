@@ -150,6 +150,19 @@ def test_a_fusion_waits_for_what_its_parts_waited_for():
     assert after(graph, Fuse(named("a", "b", "c"))) == [30 + 2 + 24]
 
 
+def test_chains_that_wait_for_one_another_are_not_all_fused():
+    """a and c on one card, b and e on the other: c waits for b and e for a, so only the first pair becomes one op."""
+    graph = hand(
+        {name: [10] for name in "abce"},
+        [("a", "c", 0), ("b", "c", 0), ("b", "e", 0), ("a", "e", 0)],
+        device=[0, 1, 0, 1],
+    )
+    done = apply(graph, Fuse(Select(), chain=("[ab]", "[ce]")), ASSUME)
+    assert done.graph.nodes.name == ["b", "2 ops fused, the last c", "e"]
+    assert done.notes == ("chains that wait for one another were fused only where that makes no circle",)
+    assert wall_of(replay(done.graph)).tolist() == [35]  # b 10, a and c in one 15, e 10
+
+
 def test_runs_that_hold_each_other_up_stay_chains():
     # p c d e and a b as one op each would wait for each other: p → b, a → d
     graph = hand(
