@@ -33,7 +33,10 @@ def test_a_whole_answer():
     found = asked(good(pieces=3, wait=0.02, tokens=9))
     assert (found.error, found.pieces, found.completion_tokens, found.prompt_tokens) == (None, 3, 9, 2)
     assert found.first is not None and found.last is not None
-    assert found.first - found.sent >= 0.02 and 0.04 <= found.last - found.first <= found.end - found.sent
+    # the server sleeps before each piece; when a piece is read may be late, so only times since the request are sure
+    assert (
+        found.first - found.sent >= 0.02 and found.last - found.sent >= 0.06 and found.first < found.last <= found.end
+    )
 
 
 def test_without_usage_there_is_no_count():
