@@ -11,7 +11,7 @@ from stepprof.profiler.capture import nsys, torch_profiler
 from stepprof.profiler.capture.build import collector
 from stepprof.profiler.capture.builtin import Program
 from stepprof.profiler.capture.machine import Machine, check_gpu, find_cupti, gpu_fault
-from stepprof.profiler.errors import InputError
+from stepprof.profiler.errors import InputError, UsageError
 from stepprof.profiler.ingest.window import Window
 
 Recorder = Literal["cupti", "nsys", "torch", "marks"]
@@ -21,6 +21,8 @@ Backend = Literal["auto", Recorder]
 def choose(asked: Backend, program: Program, window: Window, machine: Machine) -> tuple[Recorder, str]:
     """The backend and the reason for it; InputError or UsageError where none can record."""
     if asked == "marks":
+        if window.words != "all":
+            raise UsageError("--backend marks records every range: leave the window out, or use --backend cupti.")
         return "marks", "asked for"
     if asked == "torch":
         torch_profiler.check_program(program, window)

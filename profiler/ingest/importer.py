@@ -39,6 +39,7 @@ from stepprof.profiler.ingest.parquet_reader import ParquetExport, parquet_files
 from stepprof.profiler.ingest.record_file import record_files
 from stepprof.profiler.ingest.residents import load_residents
 from stepprof.profiler.ingest.sqlite_reader import SqliteExport, reason
+from stepprof.profiler.ingest.window import FILE as WINDOW_FILE
 from stepprof.profiler.ingest.window import keep_window, window_of
 from stepprof.profiler.store import Store, create
 
@@ -107,9 +108,10 @@ def refuse_own_output(trace: Path, out: Path) -> None:
 
 
 def content_hash(path: Path) -> str:
-    """BLAKE2b of a file's bytes, or of the names and bytes of a folder's tables or records, hexadecimal."""
+    """BLAKE2b of a file's bytes, or of the names and bytes of a folder's tables or records and window, hexadecimal."""
     if path.is_dir():
-        tables = [f"{file.name} {content_hash(file)}" for file in record_files(path) or parquet_files(path)]
+        files = [*(record_files(path) or parquet_files(path)), *path.glob(WINDOW_FILE)]
+        tables = [f"{file.name} {content_hash(file)}" for file in files]
         return hashlib.blake2b(os.fsencode("\n".join(tables)), digest_size=20).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()

@@ -204,6 +204,7 @@ def test_interrupt_stops_and_keeps(machine, tmp_path):
     (("--backend", "nsys"), {}, 1, "nsys is not found"),
     ((), {"STEPPROF_COLLECTOR": "/nowhere.so"}, 1, "STEPPROF_COLLECTOR names /nowhere.so"),
     (("--backend", "marks"), {"program": ["true"]}, 1, "true used no NVTX ranges, so nothing was recorded"),
+    (("--backend", "marks", "--steps", "1:5"), {}, 2, "--backend marks records every range: leave the window out"),
     (("--steps", "5:5"), {}, 2, "--steps 5:5 is not A:B"),
     (("--steps", "1:5", "--range", "x"), {}, 2, "exclude each other"),
     (("--range", "("), {}, 2, "is not a regular expression"),
