@@ -96,6 +96,19 @@ class Program:
         return calls_of(*self.found(), chosen)
 
 
+def two_sidecars() -> Program:
+    """Main is ready at 20, one card at 36, the other at 38; one op adds both answers."""
+    p = Program().step(0, 100)
+    a = p.op("router", 0, 10)
+    ends = [p.op("hot_gemm", 10, 20, after=[a])]
+    for card, start in ((1, 12), (2, 14)):
+        c = p.copy_in(start, start + 2, "sidecar/1/copy_in", card=card, after=[a])
+        d = p.op("w_gemm", start + 4, start + 20, "sidecar/1/up", device=card, after=[c])
+        ends.append(p.copy_out(start + 22, start + 24, "sidecar/1/copy_out", card=card, after=[d]))
+    p.op("add", 40, 42, "layer/1/accumulate", after=ends)
+    return p
+
+
 def calls_of(store: Store, found: Attribution, chosen: Sequence[int] | None = None) -> tuple[Calls, Joins, Pieces]:
     """Calls, joins and pieces of a run."""
     steps = list(found.steps.usable if chosen is None else chosen)

@@ -4,7 +4,7 @@ import pytest
 
 from stepprof.analyses.ops import UNKNOWN
 from stepprof.profiler.errors import Refused
-from tests.analyses.sidecar.sidecar_program import FIRST, Program, phases
+from tests.analyses.sidecar.sidecar_program import FIRST, Program, phases, two_sidecars
 from tests.trace_builder import TraceBuilder
 
 
@@ -95,13 +95,7 @@ def test_kernels_of_the_main_card_inside_a_range_around_the_call_are_its_own():
 
 
 def test_two_sidecars_serve_one_layer():
-    p = Program().step(0, 100)
-    a = p.op("router", 0, 10)
-    for card, start in ((1, 12), (2, 14)):
-        c = p.copy_in(start, start + 2, "sidecar/1/copy_in", card=card, after=[a])
-        d = p.op("w_gemm", start + 4, start + 20, "sidecar/1/up", device=card, after=[c])
-        p.copy_out(start + 22, start + 24, "sidecar/1/copy_out", card=card, after=[d])
-    calls, _, _ = p.calls()
+    calls, _, _ = two_sidecars().calls()
     assert (calls.side.tolist(), (calls.start - FIRST).tolist(), (calls.done - FIRST).tolist()) == (
         [1, 2], [12, 14], [36, 38],
     )  # fmt: skip

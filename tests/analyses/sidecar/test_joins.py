@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stepprof.analyses.ops import UNKNOWN
-from tests.analyses.sidecar.sidecar_program import FIRST, Program
+from tests.analyses.sidecar.sidecar_program import FIRST, Program, two_sidecars
 
 
 def one_call(edges: bool, hot: int) -> Program:
@@ -59,15 +59,7 @@ def test_a_call_that_nothing_follows_has_no_join():
 
 def test_a_join_of_two_sidecars_counts_once_for_the_step():
     """Main is ready at 20, one card at 36, the other at 38: the step waits 18, not 16 + 18."""
-    p = Program().step(0, 100)
-    a = p.op("router", 0, 10)
-    ends = [p.op("hot_gemm", 10, 20, after=[a])]
-    for card, start in ((1, 12), (2, 14)):
-        c = p.copy_in(start, start + 2, "sidecar/1/copy_in", card=card, after=[a])
-        d = p.op("w_gemm", start + 4, start + 20, "sidecar/1/up", device=card, after=[c])
-        ends.append(p.copy_out(start + 22, start + 24, "sidecar/1/copy_out", card=card, after=[d]))
-    p.op("add", 40, 42, "layer/1/accumulate", after=ends)
-    answer = p.sidecar()
+    answer = two_sidecars().sidecar()
     assert [call.join_wait_ns for call in answer.table] == [16, 18]
     assert answer.by_step[0].join_wait_ns == 18
     assert answer.join_wait_us_per_step == pytest.approx(0.018)

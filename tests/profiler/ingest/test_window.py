@@ -4,6 +4,7 @@ import pytest
 
 from stepprof.analyses.refusals import refuse_unanswerable
 from stepprof.profiler.errors import InputError
+from stepprof.profiler.ingest.importer import content_hash
 from stepprof.profiler.ingest.window import Window, keep_window, window_of
 from stepprof.profiler.store import Store
 from tests.trace_builder import TraceBuilder
@@ -143,3 +144,13 @@ def test_a_damaged_window_is_told(tmp_path, text):
     (tmp_path / "window.json").write_text(text)
     with pytest.raises(InputError, match=r"window\.json is no window of a capture: record again, or remove it"):
         window_of(tmp_path)
+
+
+def test_the_window_is_part_of_what_a_folder_holds(tmp_path):
+    """Else a cached run would outlive a window that was taken away."""
+    (tmp_path / "7.steprec").write_bytes(b"x")
+    hashes = [content_hash(tmp_path)]
+    for steps in ("2:4", "2:5"):
+        Window(steps=steps).save(tmp_path)
+        hashes.append(content_hash(tmp_path))
+    assert len(set(hashes)) == 3

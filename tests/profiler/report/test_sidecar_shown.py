@@ -10,7 +10,7 @@ from stepprof.analyses.sidecar.classes import beside_runs
 from stepprof.analyses.sidecar.result import Sidecar
 from stepprof.profiler.report.document_sidecar import calls_csv, sidecar_document
 from stepprof.profiler.report.terminal_sidecar import show_sidecar
-from tests.analyses.sidecar.sidecar_program import Program
+from tests.analyses.sidecar.sidecar_program import Program, two_sidecars
 
 
 def shown(answer: Sidecar) -> list[str]:
@@ -23,19 +23,6 @@ def shown(answer: Sidecar) -> list[str]:
 def said(answer: Sidecar) -> str:
     """The same as one line."""
     return " ".join(" ".join(shown(answer)).split())
-
-
-def two_sidecars() -> Sidecar:
-    """Main is ready at 20, one card at 36, the other at 38: the step waits 18, not 16 + 18."""
-    p = Program().step(0, 100)
-    a = p.op("router", 0, 10)
-    ends = [p.op("hot_gemm", 10, 20, after=[a])]
-    for card, start in ((1, 12), (2, 14)):
-        c = p.copy_in(start, start + 2, "sidecar/1/copy_in", card=card, after=[a])
-        d = p.op("w_gemm", start + 4, start + 20, "sidecar/1/up", device=card, after=[c])
-        ends.append(p.copy_out(start + 22, start + 24, "sidecar/1/copy_out", card=card, after=[d]))
-    p.op("add", 40, 42, "layer/1/accumulate", after=ends)
-    return p.sidecar()
 
 
 def copies_inside() -> Sidecar:
@@ -60,7 +47,7 @@ def one_call(hot: int = 20) -> Program:
 
 
 def test_a_join_of_two_calls_counts_once_in_every_sum():
-    answer = two_sidecars()
+    answer = two_sidecars().sidecar()
     document = sidecar_document(answer)
     (layer,), (step,), (rows,) = document["by_layer"], document["by_step"], document["per_rows"]
     assert (layer["calls"], layer["join_wait_us"]) == (2, pytest.approx(0.017)), "the mean call: (16 + 18) / 2"
