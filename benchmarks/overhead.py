@@ -33,7 +33,9 @@ WORKLOADS: dict[str, list[str]] = {
     "flash": ["model.py", "--preset", "flash", "--steps", "20"],
     "hf_decode": ["hf_decode.py"],
     "tiny": ["model.py", "--preset", "tiny"],
+    "marks": ["marks.py"],
 }
+WITHOUT_GPU = {"tiny", "marks"}
 DEFAULT = ("chains", "mini", "flash", "hf_decode")
 
 
@@ -119,8 +121,8 @@ def main() -> None:
         "command": f"python benchmarks/overhead.py {words}",
     }
 
-    if head["gpu"] is None and {*given.workloads} - {"tiny"}:
-        top.error("no NVIDIA GPU is here: --workloads tiny runs without one")
+    if head["gpu"] is None and {*given.workloads} - WITHOUT_GPU:
+        top.error(f"no NVIDIA GPU is here: --workloads {','.join(sorted(WITHOUT_GPU))} run without one")
     if before is not None and (why := changed(before, head, ("gpu", "driver", "versions"))):
         top.error(f"--continue: {why}: start a receipt of its own")
     if before is not None:
