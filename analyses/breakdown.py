@@ -25,6 +25,7 @@ from stepprof.analyses.gaps import CLASSES, CODE
 from stepprof.analyses.intervals import union_length
 from stepprof.analyses.mismatches import mismatches
 from stepprof.analyses.ops import UNKNOWN, Ints
+from stepprof.analyses.outside_steps import outside_steps
 from stepprof.analyses.vocabulary import CONFIDENCES, KINDS, PHASES, ROLES
 from stepprof.profiler.errors import Refused
 
@@ -72,7 +73,7 @@ def breakdown(found: Attribution, by: By = "role", chosen: Sequence[int] | None 
         inflation=found.inflation,
         method=found.steps.method,
         confidence=found.steps.confidence,
-        warnings=found.warnings + _left_out(found, picked.chosen),
+        warnings=[*found.warnings, *_left_out(found, picked.chosen), *outside_steps(found, picked.chosen)],
     )
 
 

@@ -8,7 +8,7 @@ launch_queue    before a single op that had been launched in time
 launch          from the start of a late launch call to its op
 host            the host had not launched yet
 sync            the launching thread was in a synchronizing call, or the window's end
-other_step      only ops of other steps ran
+other_step      only ops of other steps, or of none, ran
 
 A launch that was called after its predecessor had ended waited for the host, also when
 that predecessor ran on another card.

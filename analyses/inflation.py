@@ -43,10 +43,13 @@ def tracing_inflation(store: Store) -> TracingInflation | None:
 
 
 def inflation_warning(found: TracingInflation | None) -> dict[str, Any] | None:
-    """A warning for the CLI's list where tracing made steps more than 5 % longer; None where it did not."""
-    if found is None or found.ratio <= LIMIT:
+    """A warning for the CLI's list where traced steps were more than 5 % longer, or shorter; None where neither."""
+    if found is None or 1 / LIMIT <= found.ratio <= LIMIT:
         return None
-    text = f"Tracing made a step {times(found)}: times saved in this trace are not the times saved without it."
+    why = "times saved in this trace are not the times saved without it"
+    if found.ratio < 1:
+        why = f"launches of this program differ by more than tracing costs, so {why}"
+    text = f"Tracing made a step {times(found)}: {why}."
     return {"code": CODE, "count": 1, "text": text}
 
 

@@ -2,7 +2,8 @@
 
 Methods, the first that holds: a marker grammar (markers.py); the period of the graph
 launches; the period of the op names (periods.py). An op belongs to a step through the
-launch that issued it, never by overlap of times. Windows: DESIGN, Accounting rules.
+launch that issued it, never by overlap of times (outside_steps.py counts those of none).
+Windows: DESIGN, Accounting rules.
 
     steps, tried = find_steps(store, ops, ranges, rules)
     steps.wall        # length of each step, ns
@@ -99,16 +100,7 @@ def _by_marker(ops: Ops, ranges: Ranges, markers: Sequence[Marker], name: str) -
     step = step_of_marker(ranges, markers)
     host_start, host_end = spans(ranges, at, step)
     first = [markers[i] for i in np.unique(step, return_index=True)[1].tolist()]
-    of_launch = np.full(len(ops.launches.graph), UNKNOWN, dtype=np.int64)
-    keys = np.stack([ranges.process[at], ranges.thread[at]], axis=1)
-    for process, thread in np.unique(keys, axis=0).tolist():
-        mine = np.flatnonzero((keys[:, 0] == process) & (keys[:, 1] == thread))
-        start, end = ranges.start[at[mine]], ranges.end[at[mine]]
-        calls = np.flatnonzero((ops.launches.process == process) & (ops.launches.thread == thread))
-        time = ops.launches.call_start[calls]
-        place = np.searchsorted(start, time, side="right") - 1
-        inside = (place >= 0) & (time < end[np.maximum(place, 0)]) & (time != UNKNOWN)
-        of_launch[calls[inside]] = step[mine[place[inside]]]
+    of_launch = _of_launch(ops, ranges, at, step)
     return Grouping(
         method=f"marker {name}",
         confidence=1.0,
@@ -118,6 +110,26 @@ def _by_marker(ops: Ops, ranges: Ranges, markers: Sequence[Marker], name: str) -
         host_end=host_end,
         of_launch=of_launch,
     )
+
+
+def _of_launch(ops: Ops, ranges: Ranges, at: Ints, step: Ints) -> Ints:
+    """The step whose mark was open when a launch was called: by its own thread, or by the only one that marks steps.
+
+    So the work of a helper thread, such as the one of a backward pass, belongs to the step that was on.
+    """
+    launches = ops.launches
+    of_launch = np.full(len(launches.graph), UNKNOWN, dtype=np.int64)
+    threads = np.unique(np.stack([ranges.process[at], ranges.thread[at]], axis=1), axis=0)
+    for process, thread in threads.tolist():
+        mine = np.flatnonzero((ranges.process[at] == process) & (ranges.thread[at] == thread))
+        start, end = ranges.start[at[mine]], ranges.end[at[mine]]
+        alone = int((threads[:, 0] == process).sum()) == 1
+        calls = np.flatnonzero((launches.process == process) & (alone | (launches.thread == thread)))
+        time = launches.call_start[calls]
+        place = np.searchsorted(start, time, side="right") - 1
+        inside = (place >= 0) & (time < end[np.maximum(place, 0)]) & (time != UNKNOWN)
+        of_launch[calls[inside]] = step[mine[place[inside]]]
+    return of_launch
 
 
 def make_steps(ops: Ops, grouping: Grouping) -> Steps:

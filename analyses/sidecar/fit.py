@@ -24,6 +24,7 @@ OLS = "ordinary least squares on per-rows medians"
 HUBER = "Huber M-estimator (k 1.345) on calls"
 ROUNDS, SEED, COVER = 200, 0, 95
 K = 1.345
+SHRINKS = "Calls with more rows or experts are not longer: what makes these calls differ is something else, so no share is called fixed."
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,12 @@ class Fits:
     medians: Fit
     robust: Fit
     said: str
+
+    @property
+    def fixed_us(self) -> float | None:
+        """What of a call does not grow with it; None where rows or experts seem to make calls shorter."""
+        fit = self.medians
+        return None if _shrinks(fit) else fit.fixed_us
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,13 @@ def fit_calls(rows: Ints, experts: Ints, length_ns: Ints) -> Fits:
     cells, cell = np.unique(model.matrix, axis=0, return_inverse=True)
     cell = cell.reshape(-1)
     middle = _medians(cell, y, len(cells))
-    return Fits(_least_squares(model, cells, middle, _resampled(cell, y, len(cells))), _huber(model, y), model.said)
+    medians = _least_squares(model, cells, middle, _resampled(cell, y, len(cells)))
+    said = " ".join(filter(None, [model.said, SHRINKS if _shrinks(medians) else ""]))
+    return Fits(medians, _huber(model, y), said)
+
+
+def _shrinks(fit: Fit) -> bool:
+    return min(fit.per_row_us or 0, fit.per_expert_us or 0) < 0
 
 
 def _model(rows: Ints, experts: Ints) -> _Model:

@@ -96,7 +96,7 @@ def _rows(group: Group, answer: Sidecar) -> str:
 
 
 def _fixed(answer: Sidecar, group: Group) -> float | None:
-    fixed = answer.fits.medians.fixed_us
+    fixed = answer.fits.fixed_us
     return None if fixed is None or group.rows == 0 else fixed
 
 
@@ -160,14 +160,15 @@ def _fit(out: Console, answer: Sidecar) -> None:
 
 
 def _costs(fit: Fit) -> str:
-    """63.1 (58.7 to 64.8) + 54.7 (54.2 to 55.9) µs a row."""
-    terms: list[str] = []
+    """63.1 (58.7 to 64.8) µs + 54.7 (54.2 to 55.9) µs a row; a cost below zero behind a minus sign."""
+    text = ""
     for name, unit in COSTS.items():
         value = getattr(fit, name)
         if value is not None:
             low, high = fit.intervals.get(name, (value, value))
-            terms.append(f"{value:.1f} ({low:.1f} to {high:.1f}) µs{unit}")
-    return " + ".join(terms)
+            sign = (" - " if value < 0 else " + ") if text else ("-" if value < 0 else "")
+            text += f"{sign}{abs(value):.1f} ({low:.1f} to {high:.1f}) µs{unit}"
+    return text
 
 
 def _waits(out: Console, answer: Sidecar) -> None:

@@ -166,7 +166,7 @@ def test_a_spin_wait_that_starts_before_its_dependency_ended_counts_from_that_en
 
 def test_a_spin_wait_of_no_step_is_other_step():
     trace = TraceBuilder().range("step/0", 0, 100).kernel("a", 20, 30, call=(5, 6))
-    trace.kernel(SPIN, 30, 50, call=(7, 8), thread=2).kernel("b", 50, 70, call=(9, 10))
+    trace.kernel(SPIN, 30, 50, call=(7, 8), process=1).kernel("b", 50, 70, call=(9, 10))
 
     assert gaps(account(trace))[2:-1] == [("other_step", 30, 50)]
 
@@ -182,10 +182,10 @@ def test_a_spin_wait_that_is_hidden_is_no_gap():
 
 
 def test_the_part_of_a_gap_in_which_only_other_ops_run_is_other_step():
-    """Strays, called by another thread on other streams, run in 30–41, 43–46, 45–48 and 55–70."""
+    """Strays, called by another process on other streams, run in 30–41, 43–46, 45–48 and 55–70."""
     trace = after_p(TraceBuilder()).kernel("x", 60, 75, call=(30, 31))
     for stream, start, end in ((8, 30, 41), (9, 43, 46), (10, 45, 48), (11, 55, 70)):
-        trace.kernel("stray", start, end, call=(1, 2), thread=2, stream=stream)
+        trace.kernel("stray", start, end, call=(1, 2), process=1, stream=stream)
 
     # 1 other + 2 queue + 5 other + 7 queue + 5 other = 20
     assert between(trace) == [
@@ -200,7 +200,7 @@ def test_the_part_of_a_gap_in_which_only_other_ops_run_is_other_step():
 def test_a_gap_in_which_an_own_op_runs_beside_the_other_one_is_not_other_step():
     """y of this step is hidden on stream 8 in 42–50; the stray runs in 45–55, alone from 50 on."""
     trace = after_p(TraceBuilder()).kernel("y", 42, 50, call=(7, 8), stream=8).kernel("x", 60, 75, call=(30, 31))
-    trace.kernel("stray", 45, 55, call=(1, 2), thread=2, stream=9)
+    trace.kernel("stray", 45, 55, call=(1, 2), process=1, stream=9)
 
     assert between(trace) == [("launch_queue", 40, 50), ("other_step", 50, 55), ("launch_queue", 55, 60)]
 
@@ -209,7 +209,7 @@ def test_a_gap_in_which_an_own_op_runs_beside_the_other_one_is_not_other_step():
 def test_other_ops_in_the_gap_do_not_make_a_late_launch_timely(device):
     """p ended at 40 and x was called at 48, while a stray ran from 45 to 50: the host was late."""
     trace = after_p(TraceBuilder()).event_record(7, 1, at=(7, 8)).event_wait(9, 1, at=(10, 11), device=device)
-    trace.kernel("stray", 45, 50, call=(1, 2), thread=2, stream=8)
+    trace.kernel("stray", 45, 50, call=(1, 2), process=1, stream=8)
     trace.kernel("x", 60, 75, call=(48, 49), device=device, stream=9)
 
     # 5 host + 5 other + 10 launch = 20
@@ -218,7 +218,7 @@ def test_other_ops_in_the_gap_do_not_make_a_late_launch_timely(device):
 
 def test_other_ops_in_the_wait_for_the_host_keep_sync_and_host_apart():
     trace = after_p(TraceBuilder()).api("cudaStreamSynchronize", 10, 44)
-    trace.kernel("stray", 42, 46, call=(1, 2), thread=2, stream=8).kernel("x", 60, 75, call=(50, 52))
+    trace.kernel("stray", 42, 46, call=(1, 2), process=1, stream=8).kernel("x", 60, 75, call=(50, 52))
 
     # 2 sync + 4 other + 4 host + 10 launch = 20
     assert between(trace) == [("sync", 40, 42), ("other_step", 42, 46), ("host", 46, 50), ("launch", 50, 60)]

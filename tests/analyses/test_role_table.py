@@ -45,7 +45,7 @@ def test_work_that_is_hidden_is_not_exposed():
 
 
 def test_ops_outside_steps_do_not_count():
-    trace = a_step().kernel("stray", 85, 90, call=(3, 4), thread=2, stream=8)
+    trace = a_step().kernel("stray", 85, 90, call=(3, 4), process=1, stream=8)
     assert "stray" not in {row.name for row in role_table(account(trace))}
 
 

@@ -42,6 +42,18 @@ def test_markers_on_several_threads_take_their_own_launches():
     assert owners(trace) == {"a": "step/0", "b": "step/1", "c": None}
 
 
+def test_a_thread_without_marks_works_for_the_step_that_was_on():
+    """Called at 15 in step/0, at 115 in step/1, at 205 in none; process 1 marks nothing."""
+    trace = TraceBuilder().range("step/0", 0, 100).range("step/1", 110, 200)
+    trace.kernel("a", 20, 30, call=(15, 16), thread=2, stream=8).kernel(
+        "b", 120, 130, call=(115, 116), thread=2, stream=8
+    )
+    trace.kernel("c", 210, 220, call=(205, 206), thread=2, stream=8).kernel("d", 20, 30, call=(15, 16), process=1)
+    trace.kernel("e", 40, 50, call=(15, 16)).kernel("f", 140, 150, call=(115, 116))
+
+    assert owners(trace) == {"a": "step/0", "b": "step/1", "c": None, "d": None, "e": "step/0", "f": "step/1"}
+
+
 def test_correlations_that_collide_between_processes_do_not_join():
     """Both processes use correlation 7; only process 0 has a step."""
     trace = TraceBuilder().range("step/0", 0, 100)

@@ -175,7 +175,7 @@ def test_use_edges_false_infers_what_is_recorded():
 
 def test_an_unassigned_op_on_the_path_is_other_step():
     trace = TraceBuilder().range("step/0", 0, 100)
-    trace.kernel("a", 20, 30, call=(5, 6)).kernel("stray", 30, 50, call=(7, 8), thread=2)
+    trace.kernel("a", 20, 30, call=(5, 6)).kernel("stray", 30, 50, call=(7, 8), process=1)
     found = account(trace.kernel("b", 50, 70, call=(9, 10)))
 
     # 5 host + 15 launch + 10 a + 20 other + 20 b + 30 sync = 100

@@ -60,7 +60,7 @@ def test_another_steps_op_that_ends_as_the_range_begins_is_not_in_it():
 
 
 def test_an_unassigned_op_in_the_range_leaves_it_the_hosts():
-    trace = two_steps(start=20, end=30).kernel("stray", 90, 110, call=(1, 2), thread=2, stream=8)
+    trace = two_steps(start=20, end=30).kernel("stray", 90, 110, call=(1, 2), process=1, stream=8)
     assert bounds(trace)[0] == (0, 100, True)
 
 

@@ -50,9 +50,9 @@ function fitted(doc) {
   const term = (fit, key, unit) => {
     if (fit[key] === null) return null;
     const interval = fit.intervals[key];
-    return `${fit[key].toFixed(1)}${interval ? ` (${interval[0].toFixed(1)} to ${interval[1].toFixed(1)})` : ""} µs${unit}`;
+    return `${key === "fixed_us" ? "" : fit[key] < 0 ? " - " : " + "}${(key === "fixed_us" ? fit[key] : Math.abs(fit[key])).toFixed(1)}${interval ? ` (${interval[0].toFixed(1)} to ${interval[1].toFixed(1)})` : ""} µs${unit}`;
   };
-  const said = [doc.fit, doc.fit_robust].filter((fit) => fit.fixed_us !== null).map((fit) => `A call costs ${[term(fit, "fixed_us", " fixed"), term(fit, "per_row_us", " a row"), term(fit, "per_expert_us", " an expert")].filter(Boolean).join(" + ")}; ${fit.estimator}, off by ${fit.max_residual_us.toFixed(1)} µs at most.`);
+  const said = [doc.fit, doc.fit_robust].filter((fit) => fit.fixed_us !== null).map((fit) => `A call costs ${[term(fit, "fixed_us", " fixed"), term(fit, "per_row_us", " a row"), term(fit, "per_expert_us", " an expert")].filter(Boolean).join("")}; ${fit.estimator}, off by ${fit.max_residual_us.toFixed(1)} µs at most.`);
   return [...said, doc.fit_said].filter(Boolean).map((text) => el("p", {}, clean(text)));
 }
 

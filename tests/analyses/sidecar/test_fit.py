@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stepprof.analyses.ops import UNKNOWN
-from stepprof.analyses.sidecar.fit import HUBER, OLS, fit_calls
+from stepprof.analyses.sidecar.fit import HUBER, OLS, SHRINKS, fit_calls
 
 
 def calls(cells: Mapping[tuple[int, int], Sequence[float]]):
@@ -40,6 +40,15 @@ def test_rows_and_experts_apart():
         assert (fit.fixed_us, fit.per_row_us, fit.per_expert_us) == pytest.approx((50, 3, 10))
         assert fit.max_residual_us == pytest.approx(0, abs=1e-9)
     assert fits.said == ""
+
+
+def test_calls_that_do_not_grow_have_no_fixed_share():
+    """100 µs less 2 a row: more rows, shorter calls."""
+    fits = fit_calls(*calls({(r, UNKNOWN): [100 - 2 * r] * 2 for r in (1, 2, 4)}))
+    assert (fits.medians.fixed_us, fits.medians.per_row_us) == pytest.approx((100, -2))
+    assert fits.fixed_us is None and fits.said.endswith(SHRINKS)
+    growing = fit_calls(*calls({(r, UNKNOWN): [100 + 2 * r] * 2 for r in (1, 2, 4)}))
+    assert growing.fixed_us == pytest.approx(100) and SHRINKS not in growing.said
 
 
 def test_rows_that_bring_their_experts_cannot_be_told_from_them():

@@ -97,7 +97,10 @@ def test_an_absurd_call_does_not_widen_the_capture(cells: str, trace: Path, step
     answer = stepprof("breakdown", trace, "--json")
 
     assert answer.document["steps"] == 5
-    assert answer.warnings == {"api_time_outside": 1, "op_time_outside": 1, "op_without_call": 1} | ONE_LOST
+    assert (
+        answer.warnings
+        == {"api_time_outside": 1, "op_time_outside": 1, "op_without_call": 1, "outside_steps": 1} | ONE_LOST
+    )
 
 
 NO_KERNEL = "24 kernel launches but no GPU activity is on record (6 ranges and 30 API calls): re-capture with nsys"
@@ -141,7 +144,7 @@ ODD_STEPS = {
         "UPDATE NVTX_EVENTS SET end = NULL", 1, 50_000, {"range_left_open": 6, "steps_left_out": 1},
     ),
     "one correlation for all calls": (
-        f"UPDATE {RUNTIME} SET correlationId = 1", 1, 9_000, {"op_without_call": 23, "steps_left_out": 5},
+        f"UPDATE {RUNTIME} SET correlationId = 1", 1, 9_000, {"op_without_call": 23, "steps_left_out": 5, "outside_steps": 3},
     ),
     "kernels without length": (f"UPDATE {KERNEL} SET end = start", 6, WALL, {"op_zero_length": 24}),
 }  # fmt: skip
