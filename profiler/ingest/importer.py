@@ -30,6 +30,7 @@ from stepprof.profiler.ingest.formats import (
     NSYS_REPORT,
     NSYS_SQLITE,
     RECORDS,
+    RUN_FILE,
     Source,
     opened,
 )
@@ -38,6 +39,7 @@ from stepprof.profiler.ingest.nsys_load import load_nsys
 from stepprof.profiler.ingest.parquet_reader import ParquetExport, parquet_files
 from stepprof.profiler.ingest.record_file import record_files
 from stepprof.profiler.ingest.residents import load_residents
+from stepprof.profiler.ingest.run_copy import copy_run
 from stepprof.profiler.ingest.sqlite_reader import SqliteExport, reason
 from stepprof.profiler.ingest.window import FILE as WINDOW_FILE
 from stepprof.profiler.ingest.window import keep_window, window_of
@@ -71,6 +73,13 @@ class Extras:
         """Those given."""
         return [p for p in (self.edges, self.facts, self.costs, self.resident) if p is not None]
 
+    @property
+    def tables(self) -> set[str]:
+        """Tables that they fill: of a run file that is copied, theirs are left behind."""
+        given = {"graph_edge": self.edges, "step_fact": self.facts, "call_fact": self.facts}
+        given |= {"op_cost": self.costs, "resident_call": self.resident}
+        return {table for table, path in given.items() if path is not None}
+
 
 def import_run(
     trace: Path,
@@ -82,18 +91,20 @@ def import_run(
 ) -> None:
     """Read a trace file into the run file `out`; InputError where either is at fault.
 
+    A run file is copied, where something is added to it: what it had of the same kind is replaced.
     `finish` may add to the run once its rows are there; where it raises, no run appears. `cpu_stand_in` is for
     a capture without a GPU (kineto_stand_in).
     """
     refuse_own_output(trace, out)
     with opened(trace) as source, create(out, force) as store:
-        if source.format not in TOOLS:
-            raise InputError(f"{trace} is a run file already: use it as it is.")
-        with ThreadPoolExecutor(1) as beside:  # hashing lets go of the interpreter, so it costs a second core only
-            digest = beside.submit(content_hash, trace)
-            _identify(store, trace, source)
-            _read(store, trace, source, cpu_stand_in)
-            store.con.execute("INSERT INTO run VALUES ('source_hash', ?)", [digest.result()])
+        if source.format == RUN_FILE:
+            if not extras.files and finish is None:
+                raise InputError(
+                    f"{trace} is a run file already: use it as it is, or name what to add (--facts, --costs, --resident, --edges, --labels-from)."
+                )
+            copy_run(store, trace, extras.tables)
+        else:
+            _read_whole(store, trace, source, cpu_stand_in)
         add_extras(store, extras)
         if source.format == RECORDS:
             keep_window(store, window_of(source.path), recorded=True)
@@ -129,6 +140,15 @@ def summary(store: Store) -> dict[str, Any]:
         "counts": counts,
         "warnings": store.warnings(),
     }
+
+
+def _read_whole(store: Store, trace: Path, source: Source, cpu_stand_in: bool) -> None:
+    """Fill the store, and say in table run what it was filled from."""
+    with ThreadPoolExecutor(1) as beside:  # hashing lets go of the interpreter, so it costs a second core only
+        digest = beside.submit(content_hash, trace)
+        _identify(store, trace, source)
+        _read(store, trace, source, cpu_stand_in)
+        store.con.execute("INSERT INTO run VALUES ('source_hash', ?)", [digest.result()])
 
 
 def _identify(store: Store, trace: Path, source: Source) -> None:

@@ -66,6 +66,7 @@ def load_residents(path: Path, store: Store) -> None:
         )
     insert(store, "resident_call", [_stored(call, zero) for call in inside])
     lost = len(calls) - len(inside)
+    store.con.execute("DELETE FROM warning WHERE code = 'resident_call_outside'")  # of stamps that these replace
     store.warn("resident_call_outside", lost, f"{lost} resident calls lie outside of the trace and were left out.")
 
 
