@@ -2,8 +2,8 @@
 
     outside_steps(found, [3, 4, 5])     # warnings, one a card, where such ops are
 
-An op belongs to a step through the launch that issued it, so no figure of the breakdown counts these; the
-breakdown of sidecar calls counts those that marks give to a call.
+An op belongs to a step through the launch that issued it, so the breakdown counts none of these and what-if
+changes none; the breakdown of sidecar calls counts those that marks give to a call.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def outside_steps(found: Attribution, chosen: Sequence[int]) -> list[dict[str, A
         count = len(np.unique(op[here]))
         text = (
             f"{count:,} ops on card {card} ran during these steps ({float(busy.mean()) / 1e6:.3f} ms of each) and belong "
-            "to none, since what launched them is in no step: no figure here counts them; breakdown --sidecar counts "
-            "those that marks give to a call."
+            "to none, since what launched them is in no step: no figure counts or changes them here; breakdown --sidecar "
+            "counts those that marks give to a call."
         )
         warnings.append({"code": "outside_steps", "count": count, "text": text})
     return warnings

@@ -5,7 +5,8 @@
     stepprof import call_c.duckdb --facts F.jsonl -o call.duckdb
     python benchmarks/sidecar_traced.py call=call.duckdb graph=graph.duckdb
 
-The receipt is benchmarks/receipts/sidecar_traced_h200x2.json. `left_us` is the mean call less the sum of its phases. GPU, driver and versions are those that the runs tell.
+The receipt is benchmarks/receipts/sidecar_traced_h200x2.json. `left_us` is the mean call less the sum of its phases.
+GPU, driver and versions are those that the runs tell.
 """
 
 from __future__ import annotations

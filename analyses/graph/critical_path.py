@@ -25,6 +25,7 @@ from stepprof.analyses.graph.step_edges import StepOps, between_launches, clean,
 from stepprof.analyses.graph.step_graph import Nodes, StepGraph, Times
 from stepprof.analyses.graph.template import Template, align
 from stepprof.analyses.ops import UNKNOWN
+from stepprof.analyses.outside_steps import outside_steps
 from stepprof.profiler.store import Store
 
 SHORTEST_WAIT = 2_000  # ns; a spin-wait that never ended sooner did wait each time
@@ -129,4 +130,5 @@ def _gpu(store: Store, nodes: Nodes) -> str:
 def _warnings(found: Attribution, same: Template) -> list[dict[str, Any]]:
     lost = same.left_out
     text = f"{lost} of {lost + len(same.steps)} steps run other ops than most and are not in the replay."
-    return list(found.warnings) + ([{"code": "steps_unlike", "count": lost, "text": text}] if lost else [])
+    unlike = [{"code": "steps_unlike", "count": lost, "text": text}] if lost else []
+    return [*found.warnings, *unlike, *outside_steps(found, same.steps)]

@@ -3,6 +3,7 @@
 from typing import Any
 
 from stepprof.analyses.breakdown import breakdown
+from stepprof.analyses.graph.critical_path import build_graph
 from tests.analyses.accounts import account
 from tests.trace_builder import TraceBuilder
 
@@ -35,6 +36,12 @@ def test_another_process_is_counted_by_card():
     assert [w["count"] for w in found] == [1, 3]
     assert found[0]["text"].startswith("1 ops on card 0 ran during these steps (0.002 ms of each) and belong to none")
     assert "3 ops on card 1 ran during these steps (0.004 ms of each)" in found[1]["text"]
+
+
+def test_whatif_tells_what_it_cannot_change():
+    trace = steps().kernel("theirs", 120, 150, call=(1, 2), process=1, device=1)
+    graph = build_graph(account(trace), trace.store())
+    assert [(w["code"], w["count"]) for w in graph.warnings] == [("outside_steps", 1)]
 
 
 def test_only_the_chosen_steps_count_and_spins_do_not():
