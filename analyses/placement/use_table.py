@@ -34,6 +34,7 @@ class UseTable:
 
     source: str
     rows: pd.DataFrame
+    files: int = 1  # of several, steps are numbered anew
 
     @property
     def counted(self) -> bool:
@@ -53,7 +54,7 @@ def joined(tables: Sequence[UseTable]) -> UseTable:
         step, numbers = pd.factorize(table.rows["step"])
         parts.append(table.rows[list(BY_CALL)].assign(step=step + first))
         first += len(numbers)
-    return UseTable(" + ".join(table.source for table in tables), pd.concat(parts, ignore_index=True))
+    return UseTable(" + ".join(table.source for table in tables), pd.concat(parts, ignore_index=True), len(parts))
 
 
 def csv_uses(path: Path) -> UseTable:

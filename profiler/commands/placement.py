@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from stepprof.analyses.placement.choice import Terms, place
-from stepprof.analyses.placement.expert_use import Waits, expert_use
+from stepprof.analyses.placement.expert_use import expert_use
 from stepprof.analyses.placement.hot_lists import read_hot, with_moves
-from stepprof.analyses.placement.layer_waits import read_waits
+from stepprof.analyses.placement.layer_waits import Waits, read_waits
 from stepprof.analyses.placement.relocation import relocation
+from stepprof.profiler.commands.placement_credit import credit_document, show_credit
 from stepprof.profiler.commands.placement_uses import use_tables
 from stepprof.profiler.commands.shared import Json, print_json
 from stepprof.profiler.errors import UsageError
@@ -37,7 +38,10 @@ def placement(
     expert_bytes: Annotated[str, typer.Option(help="Memory that one expert takes, as in 18.8MB.")],
     memory: Annotated[str | None, typer.Option(help="Room on the main card, as in 10GB.")] = None,
     experts: Annotated[int | None, typer.Option(min=0, help="At most so many experts, instead of --memory.")] = None,
-    waits: Annotated[Path | None, typer.Option(help="Join waits by layer: breakdown --sidecar --json, or CSV.")] = None,
+    waits: Annotated[
+        Path | None,
+        typer.Option(help="Join waits: the CSV of breakdown --sidecar --csv; or means by layer, its --json or a CSV."),
+    ] = None,
     wait_us: Annotated[float | None, typer.Option(min=0, help="Join wait of every call that --waits lacks.")] = None,
     per_expert_us: Annotated[float, typer.Option(min=0, help="What one expert less saves of a call that stays.")] = 0.0,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of each class, where the file has counts.")] = None,
@@ -73,6 +77,7 @@ def placement(
     if hot and output:
         write_text(output, jsonlib.dumps({"hot": with_moves(read_hot(hot), placed.chosen)}) + "\n")
     if json:
-        print_json(placement_document(answer))
+        print_json(placement_document(answer) | credit_document(given))
     else:
-        show_placement(terminal.console(), answer)
+        show_placement(out := terminal.console(), answer)
+        show_credit(out, given)

@@ -87,6 +87,30 @@ def test_waits_of_a_trace_say_what_tracing_did(use: Path, tmp_path: Path):
     assert "tracing" not in answer(use, *SIZES, "--experts", 1, "--wait-us", 30)[0]
 
 
+CALLS = "step,layer,rows,experts,join_wait_ns,counted_wait_ns\n" + "".join(f"{n},1,1,2,9000,8000\n" for n in range(4))
+
+
+def test_waits_of_calls(use: Path, tmp_path: Path):
+    """The pair of layer 1 waits 8 µs in each step as counted; 6 of layer 0 waits 2 in one, alone with its number."""
+    waits = tmp_path / "calls.csv"
+    waits.write_text(CALLS + "3,0,1,1,2000,2000\n")
+    document = json.loads(answer(use, *SIZES, "--experts", 3, "--waits", waits, "--json")[0])
+    assert [document[f"{key}_us_per_step"]["value"] for key in ("wait", "left")] == [8.5, 0.0]
+    assert document["waits_credited"] == {"own": 0, "by_experts": 5, "by_layer": 0}
+    assert [warning["code"] for warning in document["warnings"]] == ["waits_by_experts"]
+    shown, _ = answer(use, *SIZES, "--experts", 3, "--waits", waits)
+    assert "waits           0 calls' own, 5 by number of experts, 0 by layer" in shown
+    assert "of a traced run" in shown and max(map(len, shown.splitlines())) <= 80
+
+
+def test_one_wait_for_all_calls_is_warned_of(use: Path):
+    document = json.loads(answer(use, *SIZES, "--experts", 1, "--wait-us", 30, "--json")[0])
+    assert document["waits_credited"] == {"own": 0, "by_experts": 0, "by_layer": 5}
+    assert [(warning["code"], warning["count"]) for warning in document["warnings"]] == [("waits_by_layer", 5)]
+    shown = " ".join(answer(use, *SIZES, "--experts", 1, "--wait-us", 30)[0].split())
+    assert "warning: every call is credited the same wait (--wait-us)" in shown and "is an upper bound" in shown
+
+
 @pytest.mark.parametrize(
     "text", ["", "{}", '{"by_layer": []}', "layer,join_wait_us\n0,-1\n", "layer,wait\n0,1\n", '{"by_layer": 3}']
 )

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from stepprof.analyses.placement.choice import Placed, Terms, place, wait_left
-from stepprof.analyses.placement.expert_use import ExpertUse, Layer, Waits, expert_use
+from stepprof.analyses.placement.expert_use import ExpertUse, Layer, expert_use
+from stepprof.analyses.placement.layer_waits import Waits
 from stepprof.analyses.placement.relocation import relocation
 from stepprof.analyses.placement.use_table import csv_uses
 from stepprof.profiler.errors import InputError

@@ -3,7 +3,8 @@
 import pytest
 
 from stepprof.analyses.placement.choice import Terms, place
-from stepprof.analyses.placement.expert_use import Waits, expert_use
+from stepprof.analyses.placement.expert_use import expert_use
+from stepprof.analyses.placement.layer_waits import Waits
 from stepprof.analyses.placement.use_facts import uses_of_facts
 from stepprof.analyses.placement.use_table import joined
 from stepprof.profiler.errors import InputError, Refused
