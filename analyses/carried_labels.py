@@ -69,13 +69,21 @@ class _Match:
         return aligned / max(sum(max(len(step), len(self.source)) for step in self.ours.steps), 1)
 
 
+REPLACED = """
+DELETE FROM carried_label;
+DELETE FROM run WHERE key IN ('labels_from', 'labels_aligned_share');
+DELETE FROM warning WHERE code = 'labels_carried';
+"""
+
+
 def carry_labels(store: Store, other: Store) -> Carried:
-    """Fill table carried_label from the other trace; Refused where less than 80 % aligns."""
+    """Fill table carried_label from the other trace, in place of labels carried before; Refused where less than 80 % aligns."""
     theirs, ours = _read(other), _read(store)
     labels = _labels(other, theirs)
     match = _aligned(theirs, labels, ours)
     if match.share < LEAST_SHARE:
         raise Refused(_difference(match))
+    store.con.execute(REPLACED)
     carried = Carried(match.share, _write(store, match, labels), theirs.name)
     facts = {"labels_from": carried.source, "labels_aligned_share": f"{carried.share:.4f}"}
     store.con.executemany("INSERT INTO run VALUES (?, ?)", list(facts.items()))

@@ -34,8 +34,8 @@ def outside_steps(found: Attribution, chosen: Sequence[int]) -> list[dict[str, A
         count = len(np.unique(op[here]))
         text = (
             f"{count:,} ops on card {card} ran during these steps ({float(busy.mean()) / 1e6:.3f} ms of each) and belong "
-            "to none, since what launched them is in no step: no figure counts or changes them here; breakdown --sidecar "
-            "counts those that marks give to a call."
+            "to none, since what launched them is in no step: they are in no role and no busy time, and what-if cannot change "
+            "them; breakdown --sidecar counts those that marks give to a call."
         )
         warnings.append({"code": "outside_steps", "count": count, "text": text})
     return warnings

@@ -113,23 +113,46 @@ def _by_marker(ops: Ops, ranges: Ranges, markers: Sequence[Marker], name: str) -
 
 
 def _of_launch(ops: Ops, ranges: Ranges, at: Ints, step: Ints) -> Ints:
-    """The step whose mark was open when a launch was called: by its own thread, or by the only one that marks steps.
+    """The step whose mark was open on the thread of a launch when it was called; of helpers, that of the marking thread.
 
-    So the work of a helper thread, such as the one of a backward pass, belongs to the step that was on.
+    A helper is a thread of a process in which one other thread launches inside its marks, such as that of a backward
+    pass. What it launches belongs to the step that was on, where it runs between that step's own first and last op.
     """
     launches = ops.launches
-    of_launch = np.full(len(launches.graph), UNKNOWN, dtype=np.int64)
+    own = np.full(len(launches.graph), UNKNOWN, dtype=np.int64)
+    helped = own.copy()
     threads = np.unique(np.stack([ranges.process[at], ranges.thread[at]], axis=1), axis=0)
+    leaders: dict[int, list[Ints]] = {}  # process -> marks of each thread that launches inside them
     for process, thread in threads.tolist():
         mine = np.flatnonzero((ranges.process[at] == process) & (ranges.thread[at] == thread))
-        start, end = ranges.start[at[mine]], ranges.end[at[mine]]
-        alone = int((threads[:, 0] == process).sum()) == 1
-        calls = np.flatnonzero((launches.process == process) & (alone | (launches.thread == thread)))
-        time = launches.call_start[calls]
-        place = np.searchsorted(start, time, side="right") - 1
-        inside = (place >= 0) & (time < end[np.maximum(place, 0)]) & (time != UNKNOWN)
-        of_launch[calls[inside]] = step[mine[place[inside]]]
-    return of_launch
+        calls = np.flatnonzero((launches.process == process) & (launches.thread == thread))
+        own[calls] = _open_step(ranges, at[mine], step[mine], launches.call_start[calls])
+        if (own[calls] != UNKNOWN).any():
+            leaders.setdefault(process, []).append(mine)
+    for process, (mine, *others) in leaders.items():
+        calls = np.flatnonzero((launches.process == process) & (own == UNKNOWN))
+        if not others:
+            helped[calls] = _open_step(ranges, at[mine], step[mine], launches.call_start[calls])
+    first, last = _spans(ops, own[ops.launch], int(step.max()) + 1)
+    begin, stop = _spans(ops, ops.launch, len(own))
+    serves = (helped != UNKNOWN) & (begin >= first[helped]) & (stop <= last[helped])
+    return np.where(serves, helped, own)
+
+
+def _open_step(ranges: Ranges, marks: Ints, step: Ints, time: Ints) -> Ints:
+    """The step of the mark that is open at each time, UNKNOWN outside; `marks` are ranges of one thread by start."""
+    place = np.searchsorted(ranges.start[marks], time, side="right") - 1
+    inside = (place >= 0) & (time < ranges.end[marks][np.maximum(place, 0)]) & (time != UNKNOWN)
+    return np.where(inside, step[np.maximum(place, 0)], UNKNOWN)
+
+
+def _spans(ops: Ops, group: Ints, count: int) -> tuple[Ints, Ints]:
+    """First start and last end of each group's ops."""
+    at = np.flatnonzero(group != UNKNOWN)
+    first, last = np.full(count, np.iinfo(np.int64).max), np.full(count, UNKNOWN, dtype=np.int64)
+    np.minimum.at(first, group[at], ops.start[at])
+    np.maximum.at(last, group[at], ops.end[at])
+    return first, last
 
 
 def make_steps(ops: Ops, grouping: Grouping) -> Steps:

@@ -47,7 +47,11 @@ def _step_of(found: Attribution, marks: SidecarMarks) -> Ints:
 
 
 def _threads_of_steps(found: Attribution) -> Bools:
-    """Ops of host threads that launch ops of steps."""
-    launches, mine = found.ops.launches, np.unique(found.ops.launch[found.steps.of_op != UNKNOWN])
+    """Ops of host threads that launch the first op of a step in their process: a helper launches none."""
+    ops, step = found.ops, found.steps.of_op
+    at = np.flatnonzero(step != UNKNOWN)  # by start
+    first = at[np.unique(np.stack([step[at], ops.process[at]]), axis=1, return_index=True)[1]]
+    launches = ops.launches
     _, thread = np.unique(np.stack([launches.process, launches.thread]), axis=1, return_inverse=True)
-    return np.isin(thread, thread[mine])[found.ops.launch]
+    thread = thread.reshape(-1)
+    return np.isin(thread, thread[ops.launch[first]])[ops.launch]

@@ -40,7 +40,9 @@ def cached_run(trace: Path, extras: Extras) -> Path:
     """
     if is_run_file(trace):
         if extras.files:
-            raise InputError(f"{trace} is a run file: edges, facts, costs and resident calls are given at its import.")
+            raise InputError(
+                f"{trace} is a run file: add edges, facts, costs and resident calls to a copy with stepprof import."
+            )
         return trace
     limit = _limit()
     folder = cache_folder()

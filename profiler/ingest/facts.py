@@ -13,6 +13,7 @@ A costs line: {"label": "…", "bytes_read": 1, "bytes_written": 1, "flops": 1, 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -57,7 +58,7 @@ class OpCost(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def load_facts(path: Path, store: Store) -> None:
-    """Fill step_fact and call_fact from a facts file."""
+    """Fill step_fact and call_fact from a facts file, each anew where the file has lines for it."""
     steps: list[StepFact] = []
     calls: list[CallFact] = []
     for number, line in lines(path):
@@ -65,13 +66,20 @@ def load_facts(path: Path, store: Store) -> None:
             calls.append(decode(path, number, line, CallFact))
         else:
             steps.append(decode(path, number, line, StepFact))
-    insert(store, "step_fact", steps)
+    _insert_anew(store, "step_fact", steps)
     for call in calls:
         if call.experts is None and call.expert_numbers is not None:
             call.experts = len(set(call.expert_numbers))
-    insert(store, "call_fact", calls)
+    _insert_anew(store, "call_fact", calls)
 
 
 def load_costs(path: Path, store: Store) -> None:
-    """Fill op_cost from a costs file."""
-    insert(store, "op_cost", [decode(path, n, line, OpCost) for n, line in lines(path)])
+    """Fill op_cost anew from a costs file."""
+    _insert_anew(store, "op_cost", [decode(path, n, line, OpCost) for n, line in lines(path)])
+
+
+def _insert_anew(store: Store, table: str, rows: Sequence[msgspec.Struct]) -> None:
+    """In place of what a copied run file has of the kind."""
+    if rows:
+        store.con.execute(f"DELETE FROM {table}")
+    insert(store, table, rows)

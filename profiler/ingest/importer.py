@@ -73,13 +73,6 @@ class Extras:
         """Those given."""
         return [p for p in (self.edges, self.facts, self.costs, self.resident) if p is not None]
 
-    @property
-    def tables(self) -> set[str]:
-        """Tables that they fill: of a run file that is copied, theirs are left behind."""
-        given = {"graph_edge": self.edges, "step_fact": self.facts, "call_fact": self.facts}
-        given |= {"op_cost": self.costs, "resident_call": self.resident}
-        return {table for table, path in given.items() if path is not None}
-
 
 def import_run(
     trace: Path,
@@ -102,7 +95,7 @@ def import_run(
                 raise InputError(
                     f"{trace} is a run file already: use it as it is, or name what to add (--facts, --costs, --resident, --edges, --labels-from)."
                 )
-            copy_run(store, trace, extras.tables)
+            copy_run(store, source.path, trace)
         else:
             _read_whole(store, trace, source, cpu_stand_in)
         add_extras(store, extras)

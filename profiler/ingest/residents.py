@@ -49,7 +49,7 @@ class StoredCall(msgspec.Struct):
 
 
 def load_residents(path: Path, store: Store) -> None:
-    """Fill resident_call; InputError where a line is at fault or no call belongs to this trace."""
+    """Fill resident_call anew; InputError where a line is at fault or no call belongs to this trace."""
     calls = _calls(path)
     zero = epoch(store)
     if zero is None:
@@ -64,9 +64,9 @@ def load_residents(path: Path, store: Store) -> None:
             f"{path} holds no call within the time of {name_of(store)} ({len(calls)} lie outside): "
             "give the stamps of the same run."
         )
+    store.con.execute("DELETE FROM resident_call; DELETE FROM warning WHERE code = 'resident_call_outside'")
     insert(store, "resident_call", [_stored(call, zero) for call in inside])
     lost = len(calls) - len(inside)
-    store.con.execute("DELETE FROM warning WHERE code = 'resident_call_outside'")  # of stamps that these replace
     store.warn("resident_call_outside", lost, f"{lost} resident calls lie outside of the trace and were left out.")
 
 

@@ -44,6 +44,15 @@ def test_equal_sequences_carry_every_label():
     assert store.warnings()[-1]["code"] == "labels_carried"
 
 
+def test_labels_carried_again_replace_those_carried_before():
+    store, source = trace([PROGRAM] * 2).store(), trace([PROGRAM] * 3, labelled=True).store()
+    carry_labels(store, source)
+    carry_labels(store, source)
+    assert store.value("SELECT count(*) FROM carried_label") == 20
+    assert store.value("SELECT count(*) FROM run WHERE key = 'labels_from'") == 1
+    assert [w["code"] for w in store.warnings()].count("labels_carried") == 1
+
+
 def test_an_op_of_one_side_only_stays_unlabelled():
     store = trace(["qqqxnneeee"]).store()
     assert carry_labels(store, trace([PROGRAM] * 3, labelled=True).store()).share == 0.9

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from stepprof.analyses.attribution import attribute
 from stepprof.analyses.breakdown import breakdown
 from stepprof.analyses.graph.critical_path import build_graph
 from tests.analyses.accounts import account
@@ -40,7 +41,8 @@ def test_another_process_is_counted_by_card():
 
 def test_whatif_tells_what_it_cannot_change():
     trace = steps().kernel("theirs", 120, 150, call=(1, 2), process=1, device=1)
-    graph = build_graph(account(trace), trace.store())
+    store = trace.store()
+    graph = build_graph(attribute(store), store)
     assert [(w["code"], w["count"]) for w in graph.warnings] == [("outside_steps", 1)]
 
 

@@ -42,16 +42,49 @@ def test_markers_on_several_threads_take_their_own_launches():
     assert owners(trace) == {"a": "step/0", "b": "step/1", "c": None}
 
 
-def test_a_thread_without_marks_works_for_the_step_that_was_on():
-    """Called at 15 in step/0, at 115 in step/1, at 205 in none; process 1 marks nothing."""
-    trace = TraceBuilder().range("step/0", 0, 100).range("step/1", 110, 200)
-    trace.kernel("a", 20, 30, call=(15, 16), thread=2, stream=8).kernel(
-        "b", 120, 130, call=(115, 116), thread=2, stream=8
-    )
-    trace.kernel("c", 210, 220, call=(205, 206), thread=2, stream=8).kernel("d", 20, 30, call=(15, 16), process=1)
-    trace.kernel("e", 40, 50, call=(15, 16)).kernel("f", 140, 150, call=(115, 116))
+def two_by_two() -> TraceBuilder:
+    """Steps 0-100 and 100-200, whose own ops run at 10-30 and 60-80 of each."""
+    trace = TraceBuilder()
+    for n, at in enumerate((0, 100)):
+        trace.range(f"step/{n}", at, at + 100).kernel("own", at + 10, at + 30, call=(at + 2, at + 3))
+        trace.kernel("own", at + 60, at + 80, call=(at + 4, at + 5))
+    return trace
 
-    assert owners(trace) == {"a": "step/0", "b": "step/1", "c": None, "d": None, "e": "step/0", "f": "step/1"}
+
+def test_a_helper_works_for_the_step_that_was_on():
+    """Within the step's own ops; not what ends behind them, what was called in no step, or another process."""
+    trace = two_by_two()
+    for name, start, call, where in (
+        ("a", 40, 35, {"thread": 2}), ("b", 140, 135, {"thread": 2}), ("late", 75, 36, {"thread": 2}),
+        ("after", 40, 205, {"thread": 2}), ("theirs", 40, 35, {"process": 1}),
+    ):  # fmt: skip
+        trace.kernel(name, start, start + 10, call=(call, call + 1), stream=8, **where)
+
+    found = owners(trace)
+    assert {name: found[name] for name in ("a", "b", "late", "after", "theirs")} == {
+        "a": "step/0", "b": "step/1", "late": None, "after": None, "theirs": None,
+    }  # fmt: skip
+
+
+def test_a_second_thread_that_marks_but_launches_nothing_changes_no_helper():
+    trace = two_by_two().range("step/9", 300, 310, thread=3)
+    trace.kernel("a", 40, 50, call=(35, 36), thread=2, stream=8)
+
+    assert owners(trace)["a"] == "step/0"
+
+
+def test_marks_of_a_thread_that_launches_nothing_are_no_steps():
+    """A scheduler marks the step to come while the worker, with marks of its own, launches everything."""
+    trace = TraceBuilder()
+    for n, at in enumerate((0, 100, 200)):
+        trace.range(f"step {n + 1}", at + 5, at + 95, thread=7)
+        trace.range(f"execute_8_context_0(0)_generation_1({n})", at, at + 98)
+        trace.kernel("a", at + 10, at + 30, call=(at + 2, at + 3)).kernel(
+            "b", at + 40, at + 90, call=(at + 30, at + 31)
+        )
+
+    assert account(trace).steps.method == "marker vllm"
+    assert set(owners(trace).values()) == {"execute_8_context_0(0)_generation_1(2)"}
 
 
 def test_correlations_that_collide_between_processes_do_not_join():

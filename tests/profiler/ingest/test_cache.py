@@ -114,7 +114,7 @@ def test_a_run_file_is_returned_as_it_is(tmp_path: Path, folder: Path):
     assert os.listdir(folder) == []
     with pytest.raises(
         InputError,
-        match=r"mine\.duckdb is a run file: edges, facts, costs and resident calls are given at its import\.",
+        match=r"mine\.duckdb is a run file: add edges, facts, costs and resident calls to a copy with stepprof import\.",
     ):
         cached_run(run, Extras(facts=tmp_path / "facts.jsonl"))
 

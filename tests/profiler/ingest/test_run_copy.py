@@ -1,5 +1,6 @@
 """A run file takes facts, costs, edges and stamps as a copy; nothing else of it changes, and the run itself never."""
 
+import gzip
 import shutil
 from pathlib import Path
 
@@ -97,11 +98,45 @@ def test_a_run_of_another_form_is_one_sentence(tmp_path: Path, sql: str, said: s
     assert "\n" not in str(fault.value) and not out.exists()
 
 
-def test_what_is_replaced_need_not_be_there(tmp_path: Path):
-    store = copied(
-        altered(run(tmp_path), "DROP TABLE step_fact"), Extras(facts=side_file(tmp_path, '{"step": 0, "kept": 2}'))
+def test_facts_of_steps_alone_leave_those_of_calls(tmp_path: Path):
+    store = copied(run(tmp_path), Extras(facts=side_file(tmp_path, '{"step": 0, "kept": 2}')))
+    assert [store.rows(sql) for sql in FACTS] == [[(0, 2)], [(0, 0, 1)]]
+
+
+def test_edges_given_again_replace_those_given_before(tmp_path: Path):
+    first = altered(
+        run(tmp_path), "UPDATE op SET origin_node = 4; INSERT INTO graph_edge VALUES (0, 1, 2, 'full', 'recorded', 1)"
     )
-    assert store.rows(FACTS[0]) == [(0, 2)]
+    store = copied(first, Extras(edges=side_file(tmp_path, "E 1 4 5")))
+    store.close()
+    second = first.with_name("copy.duckdb").rename(tmp_path / "second.duckdb")
+    store = copied(second, Extras(edges=side_file(tmp_path, "E 1 4 6")))
+    assert store.rows("SELECT process, from_node, to_node FROM graph_edge ORDER BY from_node") == [
+        (0, 1, 2),
+        (None, 4, 6),
+    ]
+
+
+def test_a_run_that_was_overwritten_is_one_sentence(tmp_path: Path):
+    """Wherever: either all that is needed can still be read, or one sentence says that it cannot."""
+    first, facts = run(tmp_path), side_file(tmp_path, '{"step": 0}')
+    whole, said = first.read_bytes(), set[str]()
+    for at in range(12_288, len(whole), len(whole) // 12):
+        first.write_bytes(whole[:at] + bytes([255]) * 20_000 + whole[at + 20_000 :])
+        try:
+            import_run(first, tmp_path / "copy.duckdb", Extras(facts=facts), force=True)
+        except InputError as fault:
+            assert "\n" not in str(fault)
+            said.add("damaged" if "is damaged (" in str(fault) else "not readable")
+    assert "damaged" in said
+
+
+def test_a_packed_run_takes_facts_too(tmp_path: Path):
+    first = run(tmp_path)
+    packed = tmp_path / "run.duckdb.gz"
+    packed.write_bytes(gzip.compress(first.read_bytes()))
+    store = copied(packed, Extras(facts=side_file(tmp_path, '{"step": 0, "kept": 3}')))
+    assert store.rows(FACTS[0]) == [(0, 3)]
 
 
 def test_with_nothing_to_add_and_onto_itself_it_is_refused(tmp_path: Path):
