@@ -10,6 +10,8 @@ All figures are measured (profiler/capture/control.py).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,13 +46,23 @@ def tracing_inflation(store: Store) -> TracingInflation | None:
 
 def inflation_warning(found: TracingInflation | None) -> dict[str, Any] | None:
     """A warning for the CLI's list where traced steps were more than 5 % longer, or shorter; None where neither."""
-    if found is None or 1 / LIMIT <= found.ratio <= LIMIT:
+    if found is None or not beyond(found.ratio):
         return None
     why = "times saved in this trace are not the times saved without it"
     if found.ratio < 1:
         why = f"launches of this program differ by more than tracing costs, so {why}"
     text = f"Tracing made a step {times(found)}: {why}."
     return {"code": CODE, "count": 1, "text": text}
+
+
+def beyond(ratio: float) -> bool:
+    """Whether traced steps are so much longer, or shorter, than untraced ones that answers about these are doubtful."""
+    return not 1 / LIMIT <= ratio <= LIMIT
+
+
+def farthest(ratios: Iterable[float]) -> float:
+    """The ratio that is farthest from 1, by its logarithm; 1 where there is none."""
+    return max(ratios, key=lambda ratio: abs(math.log(ratio)), default=1.0)
 
 
 def times(found: TracingInflation) -> str:

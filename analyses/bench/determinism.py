@@ -102,7 +102,13 @@ def _points_at(total: Line, single: Line, pairs: Line) -> str:
     if not single.calls:
         return "unknown: no call had rows of one expert only, so the sum cannot be told from the rest"
     if not single.differ:
-        two = "; nor do sums of two, which have no order" if pairs.calls and not pairs.differ else ""
+        if pairs.differ:
+            return (
+                "an order-dependent sum over experts, added in parts or onto a value that is there already: "
+                f"{pairs.differ:,} of {pairs.calls:,} sums of two differ, and two alone have no order; calls whose rows "
+                f"sum one expert never differ ({single.calls:,} of them)"
+            )
+        two = "; nor do sums of two, which have no order" if pairs.calls else ""
         return (
             "an order-dependent sum over experts: calls whose rows sum one expert never differ "
             f"({single.calls:,} of them{two}), calls that sum more do"

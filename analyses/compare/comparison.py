@@ -22,7 +22,7 @@ from stepprof.analyses.compare.op_deltas import OpDeltas, op_deltas
 from stepprof.analyses.compare.row_deltas import RowDelta, row_delta, row_deltas
 from stepprof.analyses.compare.settings import Difference, differences
 from stepprof.analyses.compare.typical_step import Profile, profile_of
-from stepprof.analyses.inflation import LIMIT, TracingInflation
+from stepprof.analyses.inflation import TracingInflation, beyond, farthest
 from stepprof.analyses.statistics import (
     PermutationP,
     Series,
@@ -182,7 +182,7 @@ def _cells(control: Sequence[Sample], candidate: Sequence[Sample]) -> list[RowDe
 
 def _warnings(control: Arm, candidate: Arm) -> list[dict[str, Any]]:
     samples = [*control.samples, *candidate.samples]
-    inflated = [s.inflation.ratio for s in samples if s.inflation is not None and s.inflation.ratio > LIMIT]
+    inflated = [s.inflation.ratio for s in samples if s.inflation is not None and beyond(s.inflation.ratio)]
     unknown = sum(s.kind == "trace" and s.inflation is None for s in samples)
     texts = [
         ("few_controls", len(control.samples) if 1 < len(control.samples) < FEW_CONTROLS else 0,
@@ -190,7 +190,7 @@ def _warnings(control: Arm, candidate: Arm) -> list[dict[str, Any]]:
         ("drift", sum(s.series.drifts for s in samples),
          "Steps drift within {n} launches: let the machine warm up, or leave more steps out (--warm-up)."),
         ("tracing_inflation", len(inflated),
-         f"Tracing makes steps up to {max(inflated, default=1):.2f} times as long: judge a gate by untraced launches."),
+         f"Tracing makes steps up to {farthest(inflated):.2f} times as long: judge a gate by untraced launches."),
         ("tracing_cost_unknown", unknown, "What tracing cost is unknown in {n} launches (no untraced control)."),
     ]  # fmt: skip
     found = [{"code": code, "count": n, "text": text.replace("{n}", str(n))} for code, n, text in texts if n]

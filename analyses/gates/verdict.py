@@ -33,7 +33,7 @@ from stepprof.analyses.gates.side_conditions import (
     judge_cells,
 )
 from stepprof.analyses.gates.state import GateState, gate_state
-from stepprof.analyses.inflation import LIMIT
+from stepprof.analyses.inflation import beyond, farthest
 from stepprof.analyses.statistics import level_of_look
 from stepprof.profiler.errors import InputError, Refused
 
@@ -225,12 +225,12 @@ def _kind(evidence: Sequence[Evidence]) -> str:
 
 
 def _warnings(evidence: Sequence[Evidence]) -> list[dict[str, Any]]:
-    inflated = [one.inflation.ratio for one in evidence if one.inflation is not None and one.inflation.ratio > LIMIT]
+    inflated = [one.inflation.ratio for one in evidence if one.inflation is not None and beyond(one.inflation.ratio)]
     unknown = sum(one.traced and one.inflation is None for one in evidence)
     drifting = sum(one.series is not None and one.series.drifts for one in evidence)
     texts = [
         ("tracing_inflation", len(inflated),
-         f"Tracing makes steps up to {max(inflated, default=1.0):.2f} times as long: gate run --untraced judges better."),
+         f"Tracing makes steps up to {farthest(inflated):.2f} times as long: gate run --untraced judges better."),
         ("tracing_cost_unknown", unknown, f"What tracing cost is unknown in {unknown} launches (no untraced control)."),
         ("drift", drifting, f"Steps drift within {drifting} launches: let the machine warm up first."),
     ]  # fmt: skip

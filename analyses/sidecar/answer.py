@@ -22,9 +22,10 @@ from stepprof.analyses.sidecar.calls import Calls, find_calls
 from stepprof.analyses.sidecar.classes import by_class, step_classes
 from stepprof.analyses.sidecar.clock_offset import ClockOffset, clock_offset
 from stepprof.analyses.sidecar.clocks import crossings
+from stepprof.analyses.sidecar.facts import marked_at_capture
 from stepprof.analyses.sidecar.fit import fit_calls
 from stepprof.analyses.sidecar.floor import Floor, Quoted, floor_of, floors_above
-from stepprof.analyses.sidecar.groups import groups, headroom_sentence, phase_kinds
+from stepprof.analyses.sidecar.groups import group_of, groups, headroom_sentence, phase_kinds
 from stepprof.analyses.sidecar.joins import Joins, find_joins
 from stepprof.analyses.sidecar.members import Scene
 from stepprof.analyses.sidecar.phases import cut
@@ -54,7 +55,7 @@ def sidecar(
     scene = make_scene(store, found, steps, load_rules(question.rules))
     calls = find_calls(store, scene, steps)
     joins = find_joins(scene, calls)
-    offset = clock_offset(*crossings(calls, joins))
+    offset = clock_offset(*crossings(scene, calls, joins))
     return _answer(store, scene, steps, calls, joins, offset, floor_of(store, scene, calls, question.quoted))
 
 
@@ -70,6 +71,8 @@ def _answer(
     above, made = floors_above(floor, calls.rows, pieces.length), ~calls.empty
     possible = Floor(None, floor.said) if above else floor
     room = None if possible.ns is None or not made.any() else float((pieces.length - possible.ns)[made].mean()) / 1e3
+    corrected = _without(offset, waits)
+    working = np.flatnonzero(made) if made.any() else np.arange(len(calls))
     return Sidecar(
         steps=len(steps),
         calls=len(calls),
@@ -86,28 +89,48 @@ def _answer(
         classes=by_class(store, waits, pieces.length, class_of),
         fits=fits,
         headroom_us=room,
-        headroom_said=headroom_sentence(grouped[0], phases, possible),
+        headroom_said=headroom_sentence(
+            group_of(working, waits, pieces, possible), phase_kinds(pieces, working), possible
+        ),
         floor_said=floor.said,
         clock_offset_bound_ns=waits.bound,
+        clock_offset_ns=None if offset is None else (offset.low_ns, offset.high_ns),
+        clocks_apart_ns=0 if offset is None else offset.apart_ns,
+        corrected_wait_us=corrected,
         below_bound=int(waits.below.sum()),
         waits_said=where_main_waits(waits),
         source=calls.source,
         rows_from=calls.rows_from,
+        rows_captured=calls.rows_from == "marks" and marked_at_capture(scene, calls.stretches),
         table=call_rows(waits, pieces.length, class_of),
         inflation=scene.found.inflation,
-        warnings=scene.found.warnings + calls.warnings + _clocks(offset) + floor.warnings + above + _open(joins),
+        warnings=scene.found.warnings
+        + calls.warnings
+        + _clocks(offset, corrected)
+        + floor.warnings
+        + above
+        + _open(joins),
     )
 
 
-def _clocks(offset: ClockOffset | None) -> list[dict[str, Any]]:
+def _without(offset: ClockOffset | None, waits: Waits) -> tuple[float, float] | None:
+    """The join wait of a step, µs, without an offset that the trace proves: at its least and at its largest."""
+    if offset is None or offset.apart_ns == 0:
+        return None
+    ends = (waits.per_step_if_ahead(offset.high_ns), waits.per_step_if_ahead(offset.low_ns))
+    return min(ends), max(ends)
+
+
+def _clocks(offset: ClockOffset | None, corrected: tuple[float, float] | None) -> list[dict[str, Any]]:
     if offset is None:
         text = "The clocks of the two cards cannot be compared: no ops follow each other both ways, or they contradict."
         return [{"code": "clock_offset_unknown", "count": 1, "text": text}]
-    if offset.apart_ns == 0:
+    if corrected is None:
         return []
+    low, high = (us / 1e3 for us in corrected)
     text = (
         f"The other card's clock is between {offset.low_ns:,} and {offset.high_ns:,} ns ahead of the main card's; "
-        "waits and handovers are shown as recorded."
+        f"waits and handovers are shown as recorded; without that the main card waits {low:.3f} to {high:.3f} ms a step."
     )
     return [{"code": "clocks_apart", "count": 1, "text": text}]
 

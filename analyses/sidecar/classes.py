@@ -68,6 +68,7 @@ def _class_of_run(name: str, answer: Sidecar) -> ClassWait:
         p50_us=answer.all.p50_us,
         join_wait_us=answer.join_wait_us_per_step,
         away_us=answer.away_us_per_step,
+        tracing_inflation=None if answer.inflation is None else answer.inflation.ratio,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from stepprof.analyses.sidecar.stretches import Stretches
 from stepprof.analyses.steps import Steps
 from stepprof.profiler.store import Store
 
+NO_STEP = re.compile(r"\w+=\S*|\([^)]*\)")
 FACT_SQL = """
 SELECT step, layer::BIGINT AS layer, max(coalesce(rows, -1))::BIGINT AS rows,
     max(coalesce(experts, -1))::BIGINT AS experts, bool_or(coalesce(skipped, false)) AS skipped
@@ -47,9 +49,15 @@ class CallFacts:
 
 
 def step_numbers(steps: Steps) -> list[int]:
-    """The number in each step's mark (step/7 is 7); without one in every mark, the steps count from 0."""
-    found = [re.search(r"\d{1,15}", label or "") for label in steps.label]
-    return [int(m[0]) for m in found if m] if all(found) else list(range(len(found)))
+    """The number in each step's mark (step/7 is 7); where these do not rise from step to step, the steps count from 0.
+
+    What is told as word=number (a batch's size) or in brackets (a count of contexts) is no step's number.
+    """
+    texts = [NO_STEP.sub("", label or "") for label in steps.label]
+    found = [re.search(r"\d{1,15}", text) for text in texts]
+    numbers = [int(m[0]) for m in found if m]
+    rising = all(a < b for a, b in pairwise(numbers)) and len(numbers) == len(texts)
+    return numbers if rising else list(range(len(texts)))
 
 
 def call_facts(store: Store, steps: Steps, chosen: Sequence[int]) -> CallFacts:
@@ -64,6 +72,13 @@ def call_facts(store: Store, steps: Steps, chosen: Sequence[int]) -> CallFacts:
     layer, rows, experts = (np.asarray(table[key], dtype=np.int64)[mine] for key in ("layer", "rows", "experts"))
     step = np.array(chosen, dtype=np.int64)[order][place[mine]]
     return CallFacts(step, layer, rows, experts, table["skipped"].astype(bool)[mine])
+
+
+def marked_at_capture(scene: Scene, stretches: Stretches) -> bool:
+    """Whether marks that tell rows were open when a graph was captured: its replays may have other numbers."""
+    op = stretches.op[stretches.op != UNKNOWN]
+    told = scene.marks.rows[scene.found.labels.of_op[op]] != UNKNOWN
+    return bool((told & scene.found.ops.in_graph[op]).any())
 
 
 def marked_counts(scene: Scene, stretches: Stretches, count: int) -> tuple[Ints, Ints]:

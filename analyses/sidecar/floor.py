@@ -59,7 +59,7 @@ def _bytes(store: Store, scene: Scene, calls: Calls, quoted: Quoted) -> tuple[Fl
     """Bytes of weights that each call reads, and who says so."""
     if quoted.expert_bytes is not None:
         experts = np.where(calls.experts != UNKNOWN, calls.experts, calls.rows)
-        what = "experts" if (calls.experts != UNKNOWN).any() else "rows (one expert each)"
+        what = _counted(calls)
         if (experts == UNKNOWN).any():
             return None, "how many experts or rows each call had is not known"
         return experts * quoted.expert_bytes, f"{quoted.expert_bytes / 1e6:g} MB (quoted) × {what}"
@@ -75,6 +75,15 @@ def _bytes(store: Store, scene: Scene, calls: Calls, quoted: Quoted) -> tuple[Fl
             np.add.at(total, call, size)
             return total, whence
     return None, "bytes of the experts are not known"
+
+
+def _counted(calls: Calls) -> str:
+    """What stands for the experts of calls; rows are an estimate, since rows may share experts."""
+    told, count = int((calls.experts != UNKNOWN).sum()), len(calls)
+    if told == count:
+        return "experts"
+    rows = "rows (one expert each, an estimate: rows that share experts read less)"
+    return rows if told == 0 else f"experts ({told:,} of {count:,} calls), else {rows}"
 
 
 def _costs(store: Store, scene: Scene, op: Ints, call: Ints) -> Floats:

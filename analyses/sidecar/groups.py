@@ -24,10 +24,11 @@ def groups(waits: Waits, pieces: Pieces, floor: Floor) -> list[Group]:
     sizes = [*sizes[sizes != UNKNOWN].tolist(), *([UNKNOWN] if (calls.rows == UNKNOWN).any() else [])]
     every = np.arange(len(calls))
     picked = [(None, every), *((rows, np.flatnonzero(calls.rows == rows)) for rows in sizes)]
-    return [_group(rows, at, waits, pieces, floor) for rows, at in picked]
+    return [group_of(at, waits, pieces, floor, rows) for rows, at in picked]
 
 
-def _group(rows: int | None, at: Ints, waits: Waits, pieces: Pieces, floor: Floor) -> Group:
+def group_of(at: Ints, waits: Waits, pieces: Pieces, floor: Floor, rows: int | None = None) -> Group:
+    """These calls; `rows` where all have so many."""
     calls, joins, length = waits.calls, waits.joins, pieces.length[at] / 1e3
     p50, p95, p99 = np.percentile(length, [50, 95, 99]).tolist()
     mine = np.isin(pieces.call, at)

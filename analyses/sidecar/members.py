@@ -108,9 +108,11 @@ def _filled(side: Ints, new: Bools) -> Ints:
 
 
 def _opens_again(scene: Scene, op: Ints, new: Bools) -> Bools:
-    """An opening op whose group has had a closing one since it last opened."""
-    label = scene.found.labels.of_op[op]
-    opens, closes = _part_is(scene, label, OPENS), _part_is(scene, label, CLOSES)
+    """An opening op whose group has had a closing one since it last opened; copies that no part names go by their way."""
+    label, copies = scene.found.labels.of_op[op], scene.copies
+    bare = _part_is(scene, label, ("",)) & (copies.side[op] >= 0)
+    opens = _part_is(scene, label, OPENS) | (bare & copies.inward[op])
+    closes = _part_is(scene, label, CLOSES) | (bare & ~copies.inward[op])
     place = np.arange(len(op))
     group = np.maximum.accumulate(np.where(new, place, 0)) if len(op) else place
     closed = np.maximum.accumulate(np.where(closes, place, UNKNOWN)) if len(op) else place

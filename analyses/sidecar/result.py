@@ -82,6 +82,7 @@ class ClassWait:
     p50_us: float | None
     join_wait_us: float
     away_us: float
+    tracing_inflation: float | None = None  # of a run given by --class: traced over untraced step time
 
 
 @dataclass(frozen=True)
@@ -126,10 +127,14 @@ class Sidecar:
     headroom_said: str
     floor_said: str
     clock_offset_bound_ns: int | None
+    clock_offset_ns: tuple[int, int] | None  # the other card's clock is ahead of the main card's by so much
+    clocks_apart_ns: int  # how far they are apart at least; 0 where they may agree
+    corrected_wait_us: tuple[float, float] | None  # join wait a step without that offset; None where they may agree
     below_bound: int
     waits_said: list[str]
     source: str
     rows_from: str | None
+    rows_captured: bool  # marks that tell rows were open when a graph was captured, not in these steps
     table: list[CallRow]
     inflation: TracingInflation | None  # what tracing did to the steps
     warnings: list[dict[str, Any]]
@@ -139,4 +144,4 @@ class Sidecar:
         """Where the numbers of rows come from, in words."""
         if self.rows_from is None:
             return "rows unknown"
-        return f"rows by {self.rows_from}{' (as captured)' if self.rows_from == 'marks' else ''}"
+        return f"rows by {self.rows_from}{' (as captured)' if self.rows_captured else ''}"

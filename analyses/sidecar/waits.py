@@ -14,6 +14,7 @@ import numpy as np
 
 from stepprof.analyses.ops import UNKNOWN, Bools, Ints
 from stepprof.analyses.sidecar.calls import Calls
+from stepprof.analyses.sidecar.clocks import answered_away
 from stepprof.analyses.sidecar.joins import Joins
 from stepprof.analyses.sidecar.members import Scene
 from stepprof.analyses.sidecar.result import CallRow, LayerWait, StepWait
@@ -37,19 +38,42 @@ class Waits:
     @cached_property
     def counted(self) -> Ints:
         """The wait of each call as it counts for its step: of calls with one join only the longest does, ns."""
-        joins = self.joins
-        order = np.lexsort((joins.wait, joins.op))
-        last = np.append(joins.op[order][1:] != joins.op[order][:-1], True)[: len(order)]
-        counted = np.zeros_like(joins.wait)
-        counted[order[last]] = joins.wait[order[last]]
-        return np.where(joins.op == UNKNOWN, joins.wait, counted)
+        return self._counted(self.joins.wait)
+
+    def _counted(self, wait: Ints) -> Ints:
+        join = self.joins.op
+        order = np.lexsort((wait, join))
+        last = np.append(join[order][1:] != join[order][:-1], True)[: len(order)]
+        counted = np.zeros_like(wait)
+        counted[order[last]] = wait[order[last]]
+        return np.where(join == UNKNOWN, wait, counted)
+
+    def per_step_if_ahead(self, ns: int) -> float:
+        """The join wait of a step, µs, if the other card's clock is ahead by so much; what it tells lies so much earlier."""
+        done = self.joins.side_done - np.where(answered_away(self.calls), ns, 0)
+        wait = np.where(self.joins.op == UNKNOWN, 0, np.maximum(done - self.joins.main_ready, 0))
+        return float(self._counted(wait).sum()) / 1e3 / len(self.steps)
+
+    @cached_property
+    def launched(self) -> Ints:
+        """When the host called the launch of what goes on after each call, ns; UNKNOWN where nothing says."""
+        ops, join = self.scene.found.ops, self.joins.op
+        return np.where(join == UNKNOWN, UNKNOWN, ops.launches.call_start[ops.launch[join]])
+
+    @cached_property
+    def late(self) -> Bools:
+        """Waits that the host made longer: the answer was there before it launched what goes on."""
+        return (self.joins.wait > 0) & (self.launched > self.joins.side_done)
 
     @cached_property
     def held(self) -> Ints:
-        """The wait that counts and the wake-up after it, until the main card goes on, ns; 0 where it did not wait."""
+        """The wait that counts and the wake-up after it, until the main card goes on, ns; 0 where it did not wait.
+
+        What the host launches only after the main card was ready could not have gone on before that launch.
+        """
         joins, wait = self.joins, self.counted
-        wake_up = np.where(joins.op == UNKNOWN, 0, np.maximum(joins.resumes - joins.side_done, 0))
-        return np.where(wait > 0, wait + wake_up, 0)
+        free = np.maximum(joins.resumes - np.maximum(joins.main_ready, self.launched), 0)
+        return np.where(wait > 0, np.where(joins.op == UNKNOWN, wait, free), 0)
 
     def per_step(self, at: Ints) -> float:
         """The waits of these calls that count, mean µs a step."""
@@ -116,6 +140,11 @@ def where_main_waits(waits: Waits) -> list[str]:
         said.append(
             f"The main card really waits at the first op of `{where}` ({int(elsewhere.sum())} of {int(waiting.sum())} "
             f"joins); at the range `{marked}`, which claims to wait or add, it waits {there:.3f} ms a step."
+        )
+    if waits.late.any():
+        said.append(
+            f"The host launched {int(waits.late.sum())} of {int(waiting.sum())} joins only after the answer was there: a "
+            "faster sidecar does not shorten these."
         )
     shared = _shared(joins)
     if shared.any():

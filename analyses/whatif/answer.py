@@ -25,6 +25,7 @@ from stepprof.analyses.speculation.result import Figure, Lane
 from stepprof.analyses.whatif.assumptions import Assumptions
 from stepprof.analyses.whatif.edits import Done, apply
 from stepprof.analyses.whatif.effects import Base, effect, table, targets, today_rate
+from stepprof.analyses.whatif.held_spins import held_spins
 from stepprof.analyses.whatif.interval import Reals, doubt_of, interval, joined
 from stepprof.analyses.whatif.op_selection import matching, nothing_matches
 from stepprof.analyses.whatif.proposal_model import Draft, Edit, Given, Proposal, Select
@@ -87,7 +88,8 @@ def edited(graph: StepGraph, proposal: Proposal, assume: Assumptions, must_match
             notes.append("matches nothing")
         ops += int(np.sum(done.touched))
         work += float(graph.duration[done.touched].sum(axis=0).mean())
-        notes += [note for note in (*_sources(edit), *done.notes) if note not in notes]
+        held = held_spins(graph, done.touched)
+        notes += [note for note in (*_sources(edit), *done.notes, held) if note and note not in notes]
         extra, k = extra + done.extra_ns, done.k if done.k is not None else k
         graph = done.graph
     return Edited(graph, ops, work, tuple(notes), extra, k)

@@ -21,7 +21,7 @@ import numpy as np
 from rich.console import Console
 
 from stepprof.analyses.compare.launches import Launch
-from stepprof.analyses.inflation import TracingInflation, inflation_warning
+from stepprof.analyses.inflation import TracingInflation, farthest, inflation_warning
 from stepprof.analyses.whatif.result import WhatIf
 from stepprof.analyses.whatif.score import measured, prediction
 from stepprof.analyses.whatif.scores import Score, append, fill, pending_at, read_scores
@@ -239,7 +239,8 @@ def show_scored(scored: Scored, json: bool) -> None:
     else:
         _show_entry(out, scored.entry)
     terminal.show_tracing(out, scored.arms.traced)
-    worst = max((one for _, one in scored.arms.traced if one), key=lambda one: one.ratio, default=None)
+    traced = {one.ratio: one for _, one in scored.arms.traced if one}
+    worst = traced.get(farthest(traced))
     inflated = inflation_warning(worst)
     terminal.show_warnings(out, [inflated] if inflated else [])
 

@@ -46,6 +46,9 @@ def _waits(answer: Sidecar) -> dict[str, Any]:
         "by_step": [dataclasses.asdict(step) for step in answer.by_step],
         "waits_said": answer.waits_said,
         "clock_offset_bound_ns": answer.clock_offset_bound_ns,
+        "clock_offset_ns": answer.clock_offset_ns,
+        "clocks_apart_ns": answer.clocks_apart_ns,
+        "join_wait_corrected_us_per_step": answer.corrected_wait_us,
         "below_bound": answer.below_bound,
     }
 

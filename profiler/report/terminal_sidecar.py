@@ -12,7 +12,7 @@ from rich.text import Text
 
 from stepprof.analyses.sidecar.fit import Fit
 from stepprof.analyses.sidecar.groups import kinds_of_experts
-from stepprof.analyses.sidecar.result import Group, LayerWait, PhaseKinds, Sidecar
+from stepprof.analyses.sidecar.result import ClassWait, Group, LayerWait, PhaseKinds, Sidecar
 from stepprof.profiler.report.terminal import WIDTH, clean, show_inflation, show_warnings
 
 KEY, BAR = 24, 10
@@ -160,14 +160,13 @@ def _fit(out: Console, answer: Sidecar) -> None:
 
 
 def _costs(fit: Fit) -> str:
-    """63.1 (58.7 to 64.8) µs + 54.7 (54.2 to 55.9) µs a row; a cost below zero behind a minus sign."""
+    """63.1 (58.7 to 64.8) µs + 54.7 (54.2 to 55.9) µs a row."""
     text = ""
     for name, unit in COSTS.items():
         value = getattr(fit, name)
         if value is not None:
             low, high = fit.intervals.get(name, (value, value))
-            sign = (" - " if value < 0 else " + ") if text else ("-" if value < 0 else "")
-            text += f"{sign}{abs(value):.1f} ({low:.1f} to {high:.1f}) µs{unit}"
+            text += f"{' + ' if text else ''}{value:.1f} ({low:.1f} to {high:.1f}) µs{unit}"
     return text
 
 
@@ -180,26 +179,39 @@ def _waits(out: Console, answer: Sidecar) -> None:
         f"({min(ms):.3f} to {max(ms):.3f}); away {answer.away_us_per_step / 1e3:.3f} ms a step",
         style="bold",
     )
-    _say(
-        out,
-        f"with the wake-ups after them {answer.held_us_per_step / 1e3:.3f} ms: about what an answer that is there at once saves (modelled)",
-    )
+    _say(out, held_said(answer))
     for sentence in answer.waits_said:
         _say(out, sentence)
     if answer.clock_offset_bound_ns is not None:
-        _say(out, f"clocks of the cards agree within {answer.clock_offset_bound_ns:,} ns; shorter waits carry a <")
+        _say(out, clocks_said(answer))
     out.print(f"{'layer':8}{'rows':>6}{'calls':>8}{'main ready':>13}{'sidecar':>10}{'wait':>10} µs", style="bold")
     order = sorted(range(len(answer.by_layer)), key=lambda i: -answer.by_layer[i].join_wait_us)[:LAYERS]
     for i in sorted(order):
-        out.print(Text(_layer_line(answer.by_layer[i])))
+        out.print(Text(_layer_line(answer.by_layer[i]).rstrip()))
     if len(answer.by_layer) > LAYERS:
         out.print(f"({len(answer.by_layer) - LAYERS} layers with shorter waits; all of them with --json)")
+
+
+def held_said(answer: Sidecar) -> str:
+    """What an answer that is there at once saves, in words; less than the waits where the host launches late."""
+    held = answer.held_us_per_step / 1e3
+    if answer.held_us_per_step < answer.join_wait_us_per_step:
+        return f"an answer that is there at once saves about {held:.3f} ms of that, with the wake-ups after the waits (modelled)"
+    return f"with the wake-ups after them {held:.3f} ms: about what an answer that is there at once saves (modelled)"
+
+
+def clocks_said(answer: Sidecar) -> str:
+    """How far the clocks of the cards are apart, and what `<` means."""
+    bound = answer.clock_offset_bound_ns
+    if answer.clocks_apart_ns:
+        return f"clocks of the cards are {answer.clocks_apart_ns:,} to {bound:,} ns apart; waits shorter than that carry a <"
+    return f"clocks of the cards agree within {bound:,} ns; shorter waits carry a <"
 
 
 def _layer_line(row: LayerWait) -> str:
     layer = "?" if row.layer is None else str(row.layer)
     rows = "?" if row.rows is None else f"{row.rows:.2f}".removesuffix(".00")
-    mark = " <" if row.below_bound else ""
+    mark = " <" if row.below_bound == row.calls else f" ({row.below_bound:,} <)" if row.below_bound else ""
     return (
         f"{layer:8}{rows[:6]:>6}{row.calls:8,}{row.main_ready_us:13.1f}{row.sidecar_us:10.1f}"
         f"{row.join_wait_us:10.1f}{mark}"
@@ -223,9 +235,13 @@ def _classes(out: Console, answer: Sidecar) -> None:
                 f"{c.join_wait_us:11.1f}{c.away_us:11.1f}"
             )
         )
-    runs = [f"{c.name} {c.steps_used}" for c in answer.classes if c.own_run]
+    runs = [f"{c.name} {c.steps_used}{_traced(c)}" for c in answer.classes if c.own_run]
     if runs:
         _say(
             out,
             f"steps of --class runs: {'; '.join(runs)} (all whole ones; --step and --steps choose those of TRACE alone)",
         )
+
+
+def _traced(run: ClassWait) -> str:
+    return "" if run.tracing_inflation is None else f", traced {run.tracing_inflation:.2f} times as long as untraced"

@@ -12,7 +12,7 @@ from tests.repository import ROOT
 KEYS = {
     "steps", "calls", "empty_calls", "skipped_share", "source", "rows_from", "rows_said", "all", "per_rows",
     "join_wait_us_per_step", "held_us_per_step", "away_us_per_step", "by_layer", "by_step", "waits_said",
-    "clock_offset_bound_ns", "below_bound", "fit", "fit_robust", "fit_said", "headroom_us", "headroom_said", "floor_said",
+    "clock_offset_bound_ns", "clock_offset_ns", "clocks_apart_ns", "join_wait_corrected_us_per_step", "below_bound", "fit", "fit_robust", "fit_said", "headroom_us", "headroom_said", "floor_said",
     "tracing_inflation", "tracing_inflation_interval", "inflation_span", "inflation_prologue", "warnings",
 }  # fmt: skip
 ROWS = {
@@ -26,6 +26,7 @@ STEP = {"step", "calls", "join_wait_ns", "away_ns", "below_bound"}
 FIT = {"estimator", "fixed_us", "per_row_us", "per_expert_us", "max_residual_us", "intervals"}
 CLASS = {
     "name", "own_run", "steps", "steps_used", "calls", "mean_rows", "skipped_share", "p50_us", "join_wait_us", "away_us",
+    "tracing_inflation",
 }  # fmt: skip
 QUOTED = ("--expert-bytes", "12582912", "--bandwidth", "4000")
 

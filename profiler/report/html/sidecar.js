@@ -50,20 +50,20 @@ function fitted(doc) {
   const term = (fit, key, unit) => {
     if (fit[key] === null) return null;
     const interval = fit.intervals[key];
-    return `${key === "fixed_us" ? "" : fit[key] < 0 ? " - " : " + "}${(key === "fixed_us" ? fit[key] : Math.abs(fit[key])).toFixed(1)}${interval ? ` (${interval[0].toFixed(1)} to ${interval[1].toFixed(1)})` : ""} µs${unit}`;
+    return `${fit[key].toFixed(1)}${interval ? ` (${interval[0].toFixed(1)} to ${interval[1].toFixed(1)})` : ""} µs${unit}`;
   };
-  const said = [doc.fit, doc.fit_robust].filter((fit) => fit.fixed_us !== null).map((fit) => `A call costs ${[term(fit, "fixed_us", " fixed"), term(fit, "per_row_us", " a row"), term(fit, "per_expert_us", " an expert")].filter(Boolean).join("")}; ${fit.estimator}, off by ${fit.max_residual_us.toFixed(1)} µs at most.`);
+  const said = [doc.fit, doc.fit_robust].filter((fit) => fit.fixed_us !== null).map((fit) => `A call costs ${[term(fit, "fixed_us", " fixed"), term(fit, "per_row_us", " a row"), term(fit, "per_expert_us", " an expert")].filter(Boolean).join(" + ")}; ${fit.estimator}, off by ${fit.max_residual_us.toFixed(1)} µs at most.`);
   return [...said, doc.fit_said].filter(Boolean).map((text) => el("p", {}, clean(text)));
 }
 
 function joins(made, found) {
   const layers = found.document.by_layer, x = layers.map((one) => (one.layer === null ? "?" : String(one.layer)));
-  made.append(el("h3", {}, "Join wait by layer"), el("p", {}, "From where a call leaves the main card's work: when the main card is ready for the answer, when the sidecar has it, and how long the main card waits. A faster sidecar saves the wait and no more."));
+  made.append(el("h3", {}, "Join wait by layer"), el("p", {}, "From where a call leaves the main card's work: when the main card is ready for the answer, when the sidecar has it, and how long the main card waits. A faster sidecar saves the wait, and what of the wake-up after it depends on it."));
   for (const text of found.document.waits_said) made.append(el("p", {}, clean(text)));
   const bar = (name, key, colour, hatch) => ({ type: "bar", name, x, y: layers.map((one) => one[key]), marker: { color: colour, pattern: hatch ? { shape: "/" } : undefined }, hovertemplate: `${name} %{y:.1f} µs<extra>layer %{x}</extra>` });
   const make = () => ({ traces: [bar("main ready", "main_ready_us", roleColour("dense_gemm")), bar("sidecar", "sidecar_us", roleColour("sidecar_gather")), bar("join wait", "join_wait_us", gapColour("sidecar_wait"), true)], layout: { barmode: "group", xaxis: { type: "category", tickangle: innerWidth < 700 && x.length > 12 ? -90 : 0, title: { text: "layer" } }, yaxis: { title: { text: "µs, mean call" } } } });
   chart(made, "Main ready, sidecar and join wait by layer", make, 360);
   const bound = found.document.clock_offset_bound_ns;
-  if (bound !== null) made.append(el("p", {}, `The clocks of the cards agree within ${bound.toLocaleString("en")} ns; waits shorter than that are marked <.`));
-  made.append(folded("Join wait by layer, µs", ["layer", "rows", "main ready", "sidecar", "join wait"], layers.map((one, i) => cells(x[i], one.rows === null ? "?" : +one.rows.toFixed(2), shownUs(one.main_ready_us), shownUs(one.sidecar_us), (one.below_bound ? "< " : "") + shownUs(one.join_wait_us)))));
+  if (bound !== null) made.append(el("p", {}, found.document.clocks_apart_ns ? `The clocks of the cards are ${found.document.clocks_apart_ns.toLocaleString("en")} to ${bound.toLocaleString("en")} ns apart; waits shorter than that are counted behind a layer's wait.` : `The clocks of the cards agree within ${bound.toLocaleString("en")} ns; waits shorter than that are counted behind a layer's wait.`));
+  made.append(folded("Join wait by layer, µs", ["layer", "rows", "main ready", "sidecar", "join wait"], layers.map((one, i) => cells(x[i], one.rows === null ? "?" : +one.rows.toFixed(2), shownUs(one.main_ready_us), shownUs(one.sidecar_us), shownUs(one.join_wait_us) + (one.below_bound ? ` (${one.below_bound} <)` : "")))));
 }

@@ -42,7 +42,7 @@ def test_a_measured_bandwidth_makes_the_floor(tmp_path: Path):
     found = answer(bench(tmp_path / "b.json"))
     assert (found.all.floor_us, found.headroom_us) == (pytest.approx(0.003), pytest.approx(0.020))
     assert found.floor_said == (
-        "3e-06 MB (quoted) × rows (one expert each) ÷ 2 GB/s (measured on small, b.json), modelled"
+        "3e-06 MB (quoted) × rows (one expert each, an estimate: rows that share experts read less) ÷ 2 GB/s (measured on small, b.json), modelled"
     )
     assert warned(found) == []
 

@@ -3,7 +3,7 @@
 import pytest
 
 from stepprof.profiler.errors import Refused
-from tests.analyses.sidecar.sidecar_program import Program
+from tests.analyses.sidecar.sidecar_program import FIRST, PITCH, Program
 
 
 def test_skipped_and_empty_calls():
@@ -65,3 +65,23 @@ def test_facts_cannot_tell_the_rows_of_calls_without_a_layer():
     answer = p.sidecar()
     (told,) = [w["text"] for w in answer.warnings if w["code"] == "rows_unknown"]
     assert told.endswith("by layer, which these calls do not name: take it from a marked run with --labels-from.")
+
+
+@pytest.mark.parametrize(
+    ("label", "rows"),
+    [
+        (lambda n: f"step/{n + 5}", [1, 2, 3]),  # facts of steps 5, 6, 7
+        (lambda n: "step[DECODE bs=1]", [4, 5, 6]),  # facts of steps 0, 1, 2
+        (lambda n: f"execute_context_0({n})_generation_1(1)", [4, 5, 6]),
+        (lambda n: f"step/{5 + n % 2}", [4, 5, 6]),  # numbers that begin anew tell nothing
+    ],
+)
+def test_facts_go_by_the_number_in_the_mark_or_count(label, rows):
+    p = Program()
+    for n in range(3):
+        p.start = FIRST + n * PITCH
+        p.trace.range(label(n), p.start - 2, p.start + 200)
+        p.graph = p.trace.graph_launch(call=(p.start - 1, p.start))
+        p.call(1, rows=9, fork=10, hot=20)
+        p.trace.call_fact(5 + n, 1, rows=1 + n, skipped=False).call_fact(n, 1, rows=4 + n, skipped=False)
+    assert [call.rows for call in p.sidecar().table] == rows

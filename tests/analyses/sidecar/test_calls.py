@@ -1,8 +1,12 @@
 """Which ops make up the calls of a sidecar, and what is known of each."""
 
+from collections.abc import Callable
+
 import pytest
 
+from stepprof.analyses.attribution import attribute
 from stepprof.analyses.ops import UNKNOWN
+from stepprof.analyses.sidecar.answer import sidecar
 from stepprof.profiler.errors import Refused
 from tests.analyses.sidecar.sidecar_program import FIRST, Program, phases, two_sidecars
 from tests.trace_builder import TraceBuilder
@@ -55,6 +59,22 @@ def test_a_layer_is_called_twice_where_a_part_opens_again_after_one_that_closes(
     p.call(1, rows=1, fork=10, hot=20, at=60)
     calls, _, _ = p.calls()
     assert (calls.layer.tolist(), (calls.start - FIRST).tolist()) == ([1, 1], [12, 72])
+
+
+def test_copies_that_only_a_range_around_the_call_holds_tell_calls_of_a_layer_apart():
+    """Three drafts call one layer; true: three calls of 20."""
+    p = Program().step(0, 400)
+    for j, at in enumerate((0, 100, 200)):
+        a = p.op("router", at, at + 10, f"draft/{j}", "layer/61/router")
+        b = p.op("hot_gemm", at + 10, at + 20, f"draft/{j}", "layer/61/expert_gemm", after=[a])
+        mark = (f"draft/{j}", "sidecar/61 rows=1")
+        c = p.copy_in(at + 12, at + 14, *mark, after=[a])
+        d = p.op("w_gemm", at + 16, at + 28, *mark, "sidecar/61/up", device=1, after=[c])
+        e = p.copy_out(at + 29, at + 32, *mark, after=[d])
+        p.op("add", at + 35, at + 37, f"draft/{j}", "layer/61/accumulate", after=[b, e])
+    calls, _, _ = p.calls()
+    assert (calls.start - FIRST).tolist() == [12, 112, 212]
+    assert (calls.done - calls.start).tolist() == [20, 20, 20]
 
 
 def test_calls_without_a_layer_are_told_apart_by_their_parts():
@@ -174,9 +194,6 @@ def test_a_worker_that_marks_no_steps_serves_the_step_in_whose_time_it_runs():
         t.range("sidecar/4 rows=3", at + 70, at + 80, process=1, thread=9)
         t.range("sidecar/4/up", at + 71, at + 79, process=1, thread=9)
         t.kernel("w_gemm", at + 80, at + 98, call=(at + 72, at + 73), process=1, thread=9, device=1)
-    from stepprof.analyses.attribution import attribute
-    from stepprof.analyses.sidecar.answer import sidecar
-
     store = t.store()
     answer = sidecar(store, attribute(store))
     assert (answer.calls, answer.rows_from) == (2, "marks")
@@ -188,6 +205,31 @@ def test_a_worker_that_marks_no_steps_serves_the_step_in_whose_time_it_runs():
     # between 64 and 65 nobody spins yet, between 100 and 101 nobody does any more; 104 to 105 is the wake-up
     assert answer.per_rows[0].kinds_mean_us["wait"] == pytest.approx(0.017)
     assert answer.per_rows[0].kinds_mean_us["gap"] == pytest.approx(0.003)
+
+
+def worker_of_this_process(mark: Callable[[int], tuple[int, int]]) -> TraceBuilder:
+    """Steps of 100 whose GPU work runs at 30-95; thread 9 computes at 60-80, called at 56. `mark`: a step's host range."""
+    t = TraceBuilder()
+    for n in range(6):
+        at = 1_000 + 100 * n
+        low, high = mark(n)
+        t.range(f"step/{n}", at + low, at + high)
+        t.kernel("router", at + 30, at + 50, call=(at + low + 2, at + low + 3))
+        t.kernel("add", at + 85, at + 95, call=(at + low + 4, at + low + 5))
+        t.range("sidecar/4 rows=3", at + 54, at + 60, thread=9)
+        t.kernel("w_gemm", at + 60, at + 80, call=(at + 56, at + 57), thread=9, device=1)
+    return t
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [lambda n: (0, 54 + 4 * (n % 2)), lambda n: (-100, -1), lambda n: (0, 100)],
+    ids=["jitter", "ahead", "behind"],
+)
+def test_a_worker_thread_serves_the_step_in_whose_time_it_runs(mark):
+    """Whether the step's mark is open when the worker calls, already over, or that of the step to come."""
+    store = worker_of_this_process(mark).store()
+    assert [(c.step, c.rows) for c in sidecar(store, attribute(store)).table] == [(n, 3) for n in range(6)]
 
 
 def test_one_card_is_refused():

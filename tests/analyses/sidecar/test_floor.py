@@ -22,11 +22,24 @@ def floors(p: Program, quoted: Quoted | None = None) -> tuple[float | None, floa
     return answer.per_rows[0].floor_us, answer.headroom_us, answer.floor_said
 
 
+def test_experts_that_some_calls_tell_are_told_apart():
+    p = Program().step(0, 300)
+    p.call(1, rows=2, fork=10, hot=20)
+    p.call(2, rows=1, fork=10, hot=20, at=100)
+    p.trace.call_fact(0, 1, rows=2, experts=3, skipped=False)
+    assert p.sidecar(SidecarQuestion(quoted=Quoted(3, 1))).floor_said.startswith(
+        "3e-06 MB (quoted) × experts (1 of 2 calls), else rows (one expert each, an estimate"
+    )
+
+
 def test_quoted_bytes_and_bandwidth():
     """Two rows of 3 bytes at 1 byte a ns; the call takes 23 ns."""
     floor, room, said = floors(program(), Quoted(3, 1))
     assert (floor, room) == (pytest.approx(0.006), pytest.approx(0.017))
-    assert said == "3e-06 MB (quoted) × rows (one expert each) ÷ 1 GB/s (quoted), modelled"
+    assert (
+        said
+        == "3e-06 MB (quoted) × rows (one expert each, an estimate: rows that share experts read less) ÷ 1 GB/s (quoted), modelled"
+    )
 
 
 def test_experts_where_they_are_told():

@@ -10,7 +10,7 @@ from stepprof.analyses.sidecar.classes import beside_runs
 from stepprof.analyses.sidecar.result import Sidecar
 from stepprof.profiler.report.document_sidecar import calls_csv, sidecar_document
 from stepprof.profiler.report.terminal_sidecar import show_sidecar
-from tests.analyses.sidecar.sidecar_program import Program, two_sidecars
+from tests.analyses.sidecar.sidecar_program import FIRST, Program, two_sidecars
 
 
 def shown(answer: Sidecar) -> list[str]:
@@ -164,3 +164,42 @@ def test_words_of_the_document_are_those_of_the_terminal():
     assert document["rows_said"] == "rows by marks (as captured)"
     for key in ("rows_said", "fit_said", "headroom_said", "floor_said"):
         assert document[key] and document[key] in text
+
+
+def answered(early: int = 0, called: int | None = None) -> Sidecar:
+    """Main is ready at 20, the answer is there at 32, the join starts at 35; the other card's times are `early` ns early."""
+    p = Program().step(0, 200)
+    a = p.op("router", 0, 10)
+    b = p.op("hot_gemm", 10, 20, after=[a])
+    c = p.copy_in(12, 14, "sidecar/1/copy_in", after=[a])
+    d = p.op("w_gemm", 16 - early, 28 - early, "sidecar/1/up", device=1, after=[c])
+    e = p.copy_out(29 - early, 32 - early, "sidecar/1/copy_out", after=[d])
+    if called is None:
+        p.op("add", 35, 37, "layer/1/accumulate", after=[b, e])
+    else:
+        p.trace.kernel("add", FIRST + 35, FIRST + 37, call=(FIRST + called, FIRST + called + 1))
+    return p.sidecar()
+
+
+def test_clocks_are_said_to_agree_or_to_be_apart():
+    assert "clocks of the cards agree within 3 ns; shorter waits carry a <" in said(answered())
+    apart = said(answered(early=8))
+    assert "clocks of the cards are 6 to 11 ns apart; waits shorter than that carry a <" in apart
+    assert "agree within" not in apart
+
+
+def test_an_answer_that_the_host_follows_late_saves_less_than_the_wait():
+    """The join is called at 33, when the answer has been there: of the wait of 12 ns only 2 would go."""
+    assert "with the wake-ups after them 0.000 ms: about what an answer that is there at once saves" in said(answered())
+    late = answered(called=33)
+    assert (late.join_wait_us_per_step, late.held_us_per_step) == (pytest.approx(0.012), pytest.approx(0.002))
+    assert "an answer that is there at once saves about 0.000 ms of that, with the wake-ups" in said(late)
+
+
+def test_a_layer_tells_how_many_of_its_waits_may_be_none():
+    """Clocks agree within 3 ns: the wait of 2 may be none, that of 12 is one."""
+    p = Program()
+    for n, hot in enumerate((20, 30)):
+        p.step(n, 200).call(1, rows=1, fork=10, hot=hot)
+    (line,) = [line for line in shown(p.sidecar()) if line.startswith("1  ")][-1:]
+    assert line.endswith("(1 <)")
