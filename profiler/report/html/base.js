@@ -67,7 +67,7 @@ function chart(parent, label, make, height = 360) {
   const draw = () => {
     const { traces, layout } = make(), narrow = place.clientWidth < 660;
     const axis = { gridcolor: css("--line"), zerolinecolor: css("--line") };
-    const base = { paper_bgcolor: css("--ground"), plot_bgcolor: css("--ground"), font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 }, margin: { l: 60, r: 15, t: 10, b: 45 }, height };
+    const base = { paper_bgcolor: css("--ground"), plot_bgcolor: css("--ground"), font: { color: css("--ink"), family: "system-ui, sans-serif", size: 12 }, margin: { l: 60, r: 15, t: 10, b: 45 }, legend: { y: 0.92 }, height }; // below the bar of buttons, which a touch screen shows always
     const named = traces.filter((trace) => trace.name && trace.showlegend !== false);
     list.replaceChildren(...(narrow && named.length > 1 ? named.map(legendItem) : []));
     if (narrow) base.showlegend = false;
