@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections import Counter
 from collections.abc import Iterator
@@ -94,15 +95,24 @@ def _gpu(root: Path, folder: Path) -> Iterator[Fact]:
 
 def _iommu(root: Path) -> str:
     groups = root / "sys/kernel/iommu_groups"
-    count = len(list(groups.iterdir())) if groups.is_dir() else 0
+    count = len(list(groups.iterdir()))
     if count == 0:
+        _check_host(root)
         return "off (no groups)"
     return f"{count} groups, types {_counted(groups.glob('*/type'))}"
+
+
+def _check_host(root: Path) -> None:
+    """ValueError in a virtual machine, which shows no IOMMU whatever its host has."""
+    cpu = root / "proc/cpuinfo"
+    if cpu.exists() and re.search(r"^flags\s*:.*\bhypervisor\b", _text(cpu), re.MULTILINE):
+        raise ValueError("this is a virtual machine, and the IOMMU of its host does not show from here")
 
 
 def _group(root: Path, folder: Path) -> str:
     link = folder / "iommu_group"
     if not link.exists():
+        _check_host(root)
         return "none"
     kind = root / "sys/kernel/iommu_groups" / link.resolve().name / "type"
     return f"group {link.resolve().name}" + (f", {_text(kind)}" if kind.exists() else "")

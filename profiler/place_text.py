@@ -53,6 +53,12 @@ MACHINE = re.compile(r"com|org|edu|gov|lan|corp|localdomain|intranet")
 MAYBE = re.compile(
     r"net|io|ai|dev|cloud|internal|local|home|cluster|intra|de|uk|fr|ch|at|eu|us|ca|jp|cn|kr|se|nl|fi|dk|pl"
 )
+# the first label of a machine's whole name tells it alone too, unless a kernel or a layer could be called so
+ALONE = re.compile(r"(?=.*[\d-])[A-Za-z][\w-]{3,}")
+NAMES_A_PART = re.compile(
+    r"(?i)(?:layers?|blocks?|steps?|stages?|experts?|ranks?|heads?|convs?|linear|attn|mlp|proj|norm|gemm|kernel|stream|device"
+    r"|cuda|torch|python|triton|nccl|float|bfloat|half|int|tile|warp|group|batch|token|mode|net|model|version|run|test)[-_]?\d*|gpu\d?"
+)
 SAID = re.compile(
     r"""(?P<name>(?<![A-Za-z])(?i:(?:host|user)(?=\s*=)|(?:host|node|user|log)_?name(?=["']?\s*(?:=|:(?!:)))))
         (?P<between>["']?\s*[=:]\s*["']?)(?!(?:\d+|cpu|gpu|cuda|device|none|null|true|false)\b|<)[\w.-]+""",
@@ -72,9 +78,10 @@ def without_places(text: str) -> str:
 
 
 def names_in(text: str) -> set[str]:
-    """Users and machines that paths and addresses of a text surely name."""
+    """Users and machines that paths and addresses of a text surely name, and the first label of a machine's whole name."""
     found = [match.groupdict() for pattern in (HOME, PATH, NAMING) for match in pattern.finditer(text)]
-    return {name for groups in found for name in groups.values() if name and telling(name)}
+    names = {name for groups in found for name in groups.values() if name and telling(name)}
+    return names | {label for match in HOST.finditer(text) if (label := _label(match))}
 
 
 def telling(name: str) -> bool:
@@ -123,6 +130,13 @@ def _host(found: Match) -> str:
     labels = found[0].partition(":")[0].lower().split(".")
     told = "-" in found[0] or labels[0][-1].isdigit()
     return "<host>" if MACHINE.fullmatch(labels[-1]) or (told and MAYBE.fullmatch(labels[-1])) else found[0]
+
+
+def _label(found: Match) -> str | None:
+    """The first label of a host, where it is more than a word and the rest tells for sure that it is one."""
+    first, *rest = found[0].partition(":")[0].split(".")
+    sure = _host(found) == "<host>" and (len(rest) > 1 or MACHINE.fullmatch(rest[-1].lower()))
+    return first if sure and ALONE.fullmatch(first) and not NAMES_A_PART.fullmatch(first) and telling(first) else None
 
 
 PLACES: tuple[tuple[re.Pattern[str], Instead], ...] = (

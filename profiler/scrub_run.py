@@ -19,6 +19,8 @@ KEPT_ENTRIES = re.compile(
     r"|tracing_inflation(_low|_high)?|inflation_(span|prologue)|step_measure|(traced|control)_step(_p50)?_ns"
     r"|dropped_records|cupti_overhead_ns"
 )
+# values that nothing can mean; tables or columns that are not those of a run file
+UNREADABLE = (duckdb.DataError, duckdb.InvalidInputException, duckdb.BinderException, duckdb.CatalogException)
 PLAIN_WORD = re.compile(r"[A-Za-z][\w.-]{0,31}")
 SOURCES = "SELECT value FROM source.run WHERE key IN ('source', 'labels_from')"
 TEXTS = """
@@ -33,7 +35,7 @@ def scrub_run(trace: Path, out: Path, clean: TextCleaner) -> list[str]:
     with create(out) as store:
         try:
             return _filled(store, trace, clean)
-        except (duckdb.DataError, duckdb.InvalidInputException) as fault:  # values that nothing can mean
+        except UNREADABLE as fault:
             what = str(fault).splitlines()[0][:160]
             raise InputError(f"{trace} is damaged ({what}): import the trace again.") from None
 

@@ -73,9 +73,28 @@ def test_acs_needs_root(root):
     assert acs.value is None and "root only" in acs.meaning
 
 
+@pytest.mark.parametrize(("flags", "value"), [("fpu sse", "off (no groups)"), ("fpu hypervisor sse", None)])
+def test_a_virtual_machine_does_not_show_the_iommu_of_its_host(tmp_path, flags, value):
+    (tmp_path / "sys/kernel/iommu_groups").mkdir(parents=True)
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\nbugs\t\t: none\n\n")
+    (iommu,) = [fact for fact in audit(tmp_path) if fact.name == "iommu"]
+    assert iommu.value == value
+    assert value or iommu.meaning.endswith(
+        "this is a virtual machine, and the IOMMU of its host does not show from here"
+    )
+
+
+def test_a_card_in_a_virtual_machine_tells_no_group_of_its_host(root):
+    (root / "sys/devices/pci0000:3a/0000:3a:00.0" / GPU / "iommu_group").unlink()
+    assert [fact.value for fact in audit(root) if fact.name == "iommu_group"] == ["none"]
+    (root / "proc/cpuinfo").write_text("flags\t\t: fpu hypervisor\n")
+    assert [fact.value for fact in audit(root) if fact.name == "iommu_group"] == [None]
+
+
 def test_an_empty_host(tmp_path):
     document = audit_document(audit(tmp_path))
-    assert "gpus" in {fact["name"] for fact in document["not_seen"]}
+    assert {"gpus", "iommu"} <= {fact["name"] for fact in document["not_seen"]}, "no folder says that it is off"
 
 
 def test_this_host():

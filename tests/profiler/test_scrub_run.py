@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from stepprof.analyses.attribution import attribute
 from stepprof.analyses.breakdown import breakdown
@@ -183,6 +184,20 @@ def test_a_whole_run_answers_as_before(tmp_path):
     assert str(answers[0]) == str(answers[1])
     before.close()
     after.close()
+
+
+@pytest.mark.parametrize("change", [
+    "ALTER TABLE op ADD COLUMN extra INTEGER", "ALTER TABLE counter ADD COLUMN extra INTEGER",
+    "ALTER TABLE range RENAME COLUMN end_ns TO ended", "ALTER TABLE manifest RENAME COLUMN value TO meaning", "DROP TABLE clock",
+])  # fmt: skip
+def test_other_columns_than_those_of_a_run_file_are_one_sentence(stepprof, change):
+    with create(Path("in.duckdb")) as store:
+        store.con.execute(change)
+    done = stepprof("scrub", "in.duckdb", "-o", "out.duckdb")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert done.stderr.startswith("stepprof: in.duckdb is damaged (")
+    assert done.stderr.endswith("): import the trace again.\n")
+    assert os.listdir() == ["in.duckdb"]
 
 
 def test_values_that_nothing_can_mean_are_one_sentence(stepprof):

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from stepprof.profiler.demo import TRACE
+from stepprof.profiler.place_text import names_in
 from stepprof.profiler.scrub_text import TextCleaner, clean_text
 from tests.real_runs import TEST_DATA
 
@@ -44,6 +45,18 @@ CAPTURES = (TRACE, *sorted(TEST_DATA.glob("*.sqlite.gz")))
     ("AKIAIOSFODNN7EXAMPLE", "<secret>"),
     ("github_pat_11ABCDEFG0", "<secret>"),
     ("xoxb-1234-5678-abcd", "<secret>"),
+    ("nvapi-abcdefghijklmnopqrstuvwxyz12345", "<secret>"),
+    ("key AIzaSyD-1234567890abcdefghijklmnopqrstu!", "key <secret>!"),
+    ("gsk_abcdefghijklmnop1234567890abcd", "<secret>"),
+    ("xai-abcdefghijklmnop1234567890", "<secret>"),
+    ("npm_abcdefghijklmnopqrstuvwxyz0123456789", "<secret>"),
+    ("ya29.a0AfH6SMabcdefghijk", "<secret>"),
+    ("db_pass=hunter2, pw: hunter2", "db_pass=<secret>, pw: <secret>"),
+    ("plink -pw hunter2 --pass hunter2 x", "plink -pw <secret> --pass <secret> x"),
+    ("curl --user carol:hunter2 -u carol:hunter2 x", "curl --user <secret> -u <secret> x"),
+    ("curl --proxy-user='carol:hunter2'", "curl --proxy-user='<secret>'"),
+    ("os.environ['HF_TOKEN']='abc'", "os.environ['HF_TOKEN']='<secret>'"),
+    ('os.environ["HF_TOKEN"] = "abc"', 'os.environ["HF_TOKEN"] = "<secret>"'),
     ("Authorization: Bearer abcdef", "Authorization: <secret>"),
     ('{"api_key": "abc", "rows": 2}', '{"api_key": "<secret>", "rows": 2}'),
 ])  # fmt: skip
@@ -58,6 +71,8 @@ def test_texts(text, kept):
     "void (anonymous namespace)::f<float, 10, true>(float*, float const*, int)", "a / b and c/d",
     "tokens=512, token=17, tokens=[4, 8]", "max_tokens: 128", "hf_decode_step", "kernel@plt", "self.net.0.dev",
     "PWN(/blocks.1/blocks.1.20/sigmoid/Sigmoid)", "/model/layers.0/self_attn/MatMul", "nsys 2025.3.2.0", "host=cpu",
+    "pass=1", "pass: 2/3", "forward_pass: aten::mm", "pass_rate=0.9", "features.3.conv_pw: Conv2d", "--user 1000:1000", "user: 3",
+    "gsk_forward_attention_kernel", "npm_norm", "xai-block", "radix_sort_pass<4>", "layer1.attn.mlp",
     "MoE[experts=128, tokens=4, topk=8]", "autograd::engine::evaluate_function: NegBackward0",
 ])  # fmt: skip
 def test_names_come_through(text):
@@ -75,6 +90,7 @@ def test_names_of_real_captures_come_through(capture, tmp_path):
         )]  # fmt: skip
     assert len(names) > 20
     assert [clean_text(name) for name in names] == names
+    assert {learned for name in names for learned in names_in(name)} == set()
 
 
 def test_users_and_machines_are_learned():
@@ -87,8 +103,23 @@ def test_users_and_machines_are_learned():
     assert clean.told == ["paths, names, addresses, ids or secrets in 1 texts"]
 
 
+def test_a_machine_is_known_by_its_first_label_too():
+    clean = TextCleaner()
+    clean.learn(["on node17.cluster.local", "gpu-07.example.com:29500", "wrote to box-3.lan"])
+    assert clean("job on node17, GPU-07 and box-3; node170") == "job on <name>, <name> and <name>; node170"
+
+
+@pytest.mark.parametrize("text", [
+    "localhost.localdomain", "node.cluster.local", "docs.example.com", "n17.cluster.local", "layer1.attn.local", "block_4.mlp.net",
+    "expert-3.moe.local", "gpu0.cluster.local", "conv1.local", "self.net.0.dev", "torch-2.9.dev", "stage2.pipeline.internal",
+])  # fmt: skip
+def test_words_and_parts_of_models_are_no_machines(text):
+    assert names_in(text) == set()
+
+
 @pytest.mark.parametrize(
-    "part", ["token=", "token={", "a.", "a=", "/", "\\", "/home/a ", "x://", "a@", "1:", "'", "--token "]
+    "part",
+    ["token=", "token={", "a.", "a=", "/", "\\", "/home/a ", "x://", "a@", "1:", "'", "--token ", "--user ", "x-1."],
 )
 def test_no_text_takes_long(part):
     began = time.process_time()

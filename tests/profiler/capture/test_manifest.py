@@ -37,6 +37,12 @@ from stepprof.profiler.capture.manifest import environment, file_hashes, manifes
     (["run", '{"api_key": "X9", "n": 1}'], ["run", '{"api_key": "***", "n": 1}']),
     (["run", '--c={"auth": {"a": {"b": "X9"}}, "d": ["Bearer X9"]}'], ["run", '--c={"auth": "***", "d": ["***"]}']),
     (["run", "--tokens", "128", "--eos-token", "</s>"], ["run", "--tokens", "128", "--eos-token", "</s>"]),
+    (["curl", "--user", "carol:hunter2", "-u", "a:b", "x"], ["curl", "--user", "***", "-u", "***", "x"]),
+    (["docker", "run", "--user", "1000:1000"], ["docker", "run", "--user", "1000:1000"]),
+    (["python", "-c", "os.environ['HF_TOKEN']='abc'"], ["python", "-c", "os.environ['HF_TOKEN']='***'"]),
+    (["run", "--pass", "X9", "pw=X9", "--pass-rate", "1"], ["run", "--pass", "***", "pw=***", "--pass-rate", "1"]),
+    (["run", "nvapi-abc", "--k=AIzaSyX9"], ["run", "***", "--k=***"]),
+    (["run", "gsk_abcdefghijklmnop12", "xai-abcdefghijklmnop12", "npm_abcdefghijklmnop12", "ya29.a0Af"], ["run", *["***"] * 4]),
     (["run", "--rule", "at::native::f", "step/3"], ["run", "--rule", "at::native::f", "step/3"]),
 ])  # fmt: skip
 def test_secrets_are_masked(words, shown):
