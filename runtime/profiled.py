@@ -3,7 +3,7 @@
     with Profiled(path) as profile:
         profile.start()         # before the first counted step; once
         ...
-    # the trace is written when the context ends without a fault
+    # the trace is written when the context ends without a fault, or by Ctrl-C
 
 Marks become ranges of the trace with STEPPROF_MARKS=torch. On a machine without a GPU only operators of the CPU
 are on record, which `stepprof capture --backend torch` takes as stand-ins for GPU ops and says so.
@@ -43,7 +43,7 @@ class Profiled:
     ) -> None:
         if self.started:
             self.profile.stop()
-            if kind is None:
+            if kind is None or issubclass(kind, KeyboardInterrupt):
                 self._write()
 
     def _write(self) -> None:

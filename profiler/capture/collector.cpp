@@ -52,6 +52,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -211,8 +212,9 @@ public:
 
     // In a forked child: the parent's rows are the parent's, the texts are known by their ids.
     void start_anew() {
-        if (file_ >= 0) close(file_);
+        if (is_ours()) close(file_);
         file_ = -1;
+        path_.clear();
         failed_ = false;
         lost_ = pending_bytes_ = 0;
         for (std::string& rows : pending_) rows.clear();
@@ -252,23 +254,53 @@ private:
     }
 
     bool append(const std::string& block) {
-        if (failed_ || (file_ < 0 && !open_file())) return false;
+        if (failed_ || !ready()) return false;
         if (write_all(block.data(), block.size())) return true;
         fail("the record file cannot be written");
         return false;
     }
 
-    bool open_file() {
+    bool ready() { return path_.empty() ? make_file() : is_ours() || open_again(); }
+
+    bool make_file() {
         const std::string stem = folder() + "/" + std::to_string(getpid());
         for (int i = 0; file_ < 0 && i < 1000; i++) {
-            const std::string path = stem + (i ? "-" + std::to_string(i) : "") + ".steprec";
-            file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+            path_ = stem + (i ? "-" + std::to_string(i) : "") + ".steprec";
+            file_ = open_at(O_CREAT | O_EXCL);
             if (file_ < 0 && errno != EEXIST) break;
         }
+        struct stat made;
         Header header{"STEPREC", 1, static_cast<uint32_t>(getpid()), static_cast<uint32_t>(getppid()), ops_wanted(), now()};
-        if (file_ >= 0 && write_all(reinterpret_cast<const char*>(&header), sizeof header)) return true;
+        if (file_ >= 0 && fstat(file_, &made) == 0 && write_all(reinterpret_cast<const char*>(&header), sizeof header)) {
+            device_ = made.st_dev;
+            inode_ = made.st_ino;
+            return true;
+        }
         fail("no record file can be made in " + folder());
         return false;
+    }
+
+    // A program that closes every descriptor, as daemons do, may have a file of its own under our number.
+    bool is_ours() const {
+        struct stat found;
+        return file_ >= 0 && fstat(file_, &found) == 0 && found.st_dev == device_ && found.st_ino == inode_;
+    }
+
+    // The old number is left alone: it is the program's now.
+    bool open_again() {
+        file_ = open_at(0);
+        if (is_ours()) return true;
+        fail("the record file cannot be opened again");
+        return false;
+    }
+
+    // Never as 0, 1 or 2, which a program that closed them means to open anew.
+    int open_at(int more) const {
+        const int file = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | more, 0644);
+        if (file < 0 || file > 2) return file;
+        const int higher = fcntl(file, F_DUPFD_CLOEXEC, 3);
+        close(file);
+        return higher;
     }
 
     bool write_all(const char* data, size_t size) {
@@ -299,7 +331,10 @@ private:
     size_t pending_bytes_ = 0;
     uint64_t lost_ = 0;
     std::atomic<bool> failed_{false};
+    std::string path_;  // of the record file, once made; its descriptor and what tells that it still is ours
     int file_ = -1;
+    dev_t device_ = 0;
+    ino_t inode_ = 0;
     std::deque<std::string> kept_;  // text of id i + 1; a deque, so that views of its strings stay valid
     std::unordered_map<std::string_view, uint32_t> numbers_;
 };

@@ -7,8 +7,7 @@ done.code       # the program's own
 from __future__ import annotations
 
 import json
-import signal
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import typer
@@ -18,20 +17,25 @@ from stepprof.profiler.capture import nsys, torch_profiler
 from stepprof.profiler.capture.backends import Recorder, choose
 from stepprof.profiler.capture.build import collector
 from stepprof.profiler.capture.builtin import Program, program_of
-from stepprof.profiler.capture.control import Grammars, Inflation, StepTimes, compare, inside_ops, step_times
+from stepprof.profiler.capture.control import Grammars, Inflation, StepTimes, inflation, step_times
 from stepprof.profiler.capture.cupti import Recording, record
 from stepprof.profiler.capture.machine import Machine, this_machine
 from stepprof.profiler.capture.manifest import manifest
 from stepprof.profiler.capture.nvml import Sampler
 from stepprof.profiler.capture.options import CaptureOptions, Control
-from stepprof.profiler.capture.workplace import say, workplace
+from stepprof.profiler.capture.program import Sitting, sitting
+from stepprof.profiler.capture.workplace import TRACED, say, workplace
 from stepprof.profiler.errors import InputError
-from stepprof.profiler.ingest.importer import import_run
+from stepprof.profiler.ingest.importer import Extras, import_run
 from stepprof.profiler.ingest.window import Window, keep_window
 from stepprof.profiler.store import Store, open_run
 
 FACTS = "facts.jsonl"
-STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGHUP)
+NO_OPS = (
+    "No GPU op is on record: the program used no GPU, or its GPU process was started without our variables "
+    "(sudo, env -i, a container)."
+)
+LEFT_BEHIND = "if it stumbles over what that left behind, --no-control runs it only once"
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Session:
     work: Path
     entries: dict[str, str]  # of the manifest
     controls: list[StepTimes] = field(default_factory=list[StepTimes])
+    codes: list[int] = field(default_factory=list[int])  # of the program in the controls
     missed: list[str] = field(default_factory=list[str])  # why a control is not there
 
 
@@ -67,20 +72,31 @@ def capture(options: CaptureOptions, grammars: Grammars) -> Captured:
     with workplace(options.out, options.force, options.keep_records) as work:
         entries = manifest(program.command, machine, options.env_prefixes, options.arm)
         entries |= {"backend": backend, "window": options.window.words, "audit": json.dumps(audit_document(audit()))}
-        return _recorded(Session(options, grammars, machine, program, backend, work, entries))
+        session = Session(options, grammars, machine, program, backend, work, entries)
+        control = _possible_control(session)
+        with sitting(work / "input" if control != "none" else None) as shared:
+            return _recorded(session, control, shared)
 
 
-def _recorded(session: Session) -> Captured:
+def _recorded(session: Session, control: Control, shared: Sitting) -> Captured:
     """Control, traced run, perhaps another control; then the import."""
-    control = _possible_control(session)
     if control != "none":
-        _control(session, session.work / "control-before")
+        _control(session, session.work / "control-before", shared)
+    if shared.stop:
+        say("stopped in the control run, so nothing was traced: --no-control records at once")
+        raise typer.Exit(session.codes[0] or 128 + shared.stop)
     say(f"recording with {session.backend}")
     with Sampler() as sampler:
         recording = _record(session)
-    if control == "both" and not recording.code:
-        _control(session, session.work / "control-after")
-    return _import(session, recording, sampler)
+    if recording.code and session.codes == [0] and not shared.stop:
+        say(f"the program failed with exit code {recording.code}, though not in the control run: {LEFT_BEHIND}")
+    if control == "both" and not recording.code and not shared.stop:
+        _control(session, session.work / "control-after", shared)
+    done = _import(session, recording, sampler)
+    if len(session.codes) == 2 and shared.stop:
+        say("stopped in the control run afterwards, which is left out")
+        return replace(done, code=session.codes[1] or 128 + shared.stop)
+    return done
 
 
 def _possible_control(session: Session) -> Control:
@@ -107,10 +123,10 @@ def _record(session: Session) -> Recording:
     if session.backend == "nsys":
         return nsys.record(command, session.work, options.window)
     mode = "marks" if session.backend == "marks" else "ops"
-    return record(command, mode, session.work / options.out.stem, options.window, session.machine)
+    return record(command, mode, session.work / TRACED / options.out.stem, options.window, session.machine)
 
 
-def _control(session: Session, folder: Path) -> None:
+def _control(session: Session, folder: Path, shared: Sitting) -> None:
     """One run with marks alone; its step times are added to the session's controls.
 
     One that fails is told and left out: the traced run shows the fault, with the program's own code and output.
@@ -120,20 +136,25 @@ def _control(session: Session, folder: Path) -> None:
     command = session.program.started(facts, "--gpu-times")
     with Sampler() as sampler:
         recording = record(command, "marks", folder, Window(), None, quiet=True)
-    run = folder.with_suffix(".duckdb")
-    if recording.code == 0 and recording.made:
-        import_run(recording.trace, run, session.program.extras(facts))
-        store = open_run(run)
-        times = step_times(store, session.grammars)
-        store.close()
-        session.controls.extend([] if times is None else [times])
-        session.entries.update({f"{folder.name}_{key}": value for key, value in _sampled(sampler).items()})
-    if recording.code in STOPPED:
-        say("stopped in the control run, so nothing was traced: --no-control records at once")
-        raise typer.Exit(recording.code)
+    session.codes.append(recording.code)
+    if shared.stop:
+        return
     if recording.code:
         session.missed.append(f"the program failed in it with exit code {recording.code}.")
         say(f"the control run is left out: {session.missed[-1]}")
+    elif recording.made:
+        _timed(session, recording.trace, session.program.extras(facts))
+        session.entries.update({f"{folder.name}_{key}": value for key, value in _sampled(sampler).items()})
+
+
+def _timed(session: Session, records: Path, extras: Extras) -> None:
+    """The step times of a control are added to the session's."""
+    run = records.with_suffix(".duckdb")
+    import_run(records, run, extras)
+    store = open_run(run)
+    times = step_times(store, session.grammars)
+    store.close()
+    session.controls.extend([] if times is None else [times])
 
 
 def _import(session: Session, recording: Recording, sampler: Sampler) -> Captured:
@@ -145,6 +166,7 @@ def _import(session: Session, recording: Recording, sampler: Sampler) -> Capture
         if session.backend not in ("cupti", "marks"):  # whose records tell their window
             keep_window(store, options.window, recorded=False)
         found.append(_inflation(session, store))
+        sampler.number_as(dict(store.rows("SELECT device, identity FROM device SEMI JOIN op USING (device)")))
         rows = session.entries | _sampled(sampler) | (found[0].manifest if found[0] else {})
         rows["exit_code"] = str(recording.code)
         store.con.execute("UPDATE run SET value = ? WHERE key = 'source'", [options.out.name])
@@ -175,17 +197,29 @@ def _check_ops(store: Store) -> None:
 
 
 def _inflation(session: Session, store: Store) -> Inflation | None:
-    if session.options.control == "none" or session.backend == "marks":
+    """What tracing cost; where that stays unknown though it was asked for, the run says why."""
+    if session.backend == "marks" or _without_ops(store) or session.options.control == "none":
         return None
-    times = step_times(store, session.grammars)
-    controls = session.controls
-    inflation = None if times is None or not controls else compare(inside_ops(store, times), controls)
-    if inflation is None and session.missed:
+    window = session.options.window
+    timed = window.delay_s > 0 or window.duration_s > 0
+    numbered = session.backend == "cupti" or (session.backend == "nsys" and not timed)
+    found = inflation(store, session.grammars, session.controls, numbered)
+    if isinstance(found, Inflation):
+        return found
+    if session.missed:
         store.warn("no_control", len(session.missed), f"There is no control run: {session.missed[0]}")
-    elif inflation is None:
-        text = "The control could not be compared: mark the steps (step/<n>), or give --marker REGEX."
-        store.warn("control_without_steps", 1, text)
-    return inflation
+    else:
+        store.warn("control_without_steps", 1, f"The control could not be compared: {found}.")
+    return None
+
+
+def _without_ops(store: Store) -> bool:
+    """Whether nothing of a GPU is on record, which is told where the collector did not tell why."""
+    if store.value("SELECT count(*) FROM op"):
+        return False
+    told = store.value("SELECT count(*) FROM warning WHERE code LIKE 'cupti%'")
+    store.warn("no_ops", 0 if told else 1, NO_OPS)
+    return True
 
 
 def _sampled(sampler: Sampler) -> dict[str, str]:

@@ -1,6 +1,9 @@
 """The untraced control: how long the same steps take when nothing but their marks is recorded.
 
-    inflation = compare(step_times(store, grammars), [control_times])
+    found = inflation(store, grammars, [control_times])      # or why there is none
+
+Compared are the steps that both runs have: where a window was traced, the control's steps of that window, by the texts
+of their marks, or by their numbers where texts repeat.
 
 A step's time is the length of its marker, or, where steps overlap their marks (the marker only
 enqueues), the time from one marker to the next; one measure for both runs. The ratio is of medians;
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +31,9 @@ Measure = Literal["range", "period"]
 MOST_IN_PERIOD = 0.8  # a marker shorter than this share of the period does not hold its step
 DRAWS = 2000
 KEPT = 20_000  # step times of the control kept in the manifest
+FEWEST = 3  # step times of a median
+UNMARKED = "mark the steps (step/<n>), or give --marker REGEX"
+TOO_FEW = "fewer than three steps were timed in both runs, so record more of them"
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,10 @@ class StepTimes:
     grammar: str
     start: Any
     end: Any
+    text: Any  # of each marker
+    number: Any  # of each marker in its run, from 0
     gpu: Any = field(default_factory=lambda: np.zeros(0, np.int64))  # of each replay, in no order
+    gpu_text: Any = None  # the markers of `gpu`, where the program told it
 
     def __len__(self) -> int:
         return len(self.start)
@@ -53,6 +62,16 @@ class StepTimes:
     def values(self, measure: Measure) -> Any:
         """One time a step."""
         return np.diff(self.start) if measure == "period" else self.end - self.start
+
+    def only(self, kept: Any) -> StepTimes:
+        """The steps for which it is true, and what the program told of the GPU in them."""
+        if kept.all():
+            return self
+        parts = {name: getattr(self, name)[kept] for name in ("start", "end", "text", "number")}
+        if self.gpu_text is not None:
+            told = np.isin(self.gpu_text, parts["text"])
+            parts |= {"gpu": self.gpu[told], "gpu_text": self.gpu_text[told]}
+        return replace(self, **parts)
 
 
 @dataclass(frozen=True)
@@ -88,6 +107,17 @@ class Inflation:
         return None if self.span is None else self.ratio - 1 - self.span
 
 
+def inflation(store: Store, grammars: Grammars, controls: list[StepTimes], numbered: bool = True) -> Inflation | str:
+    """Traced over untraced, or why it cannot be told; `numbered` says that markers before the window are on record."""
+    times = step_times(store, grammars)
+    if times is None or not controls:
+        return UNMARKED
+    runs = in_common([inside_ops(store, times), *controls], numbered)
+    if runs is None:
+        return UNMARKED
+    return compare(runs[0], runs[1:]) or TOO_FEW
+
+
 def step_times(store: Store, grammars: Grammars) -> StepTimes | None:
     """Markers of the first grammar found in the run, on the thread that has most of them."""
     names = store.rows("SELECT DISTINCT text FROM range JOIN name USING (name_id)")
@@ -104,7 +134,18 @@ def inside_ops(store: Store, times: StepTimes) -> StepTimes:
     if first is None:
         return times
     kept = (times.end > first) & (times.start < last)
-    return StepTimes(times.grammar, times.start[kept], times.end[kept], times.gpu)
+    return times.only(kept)
+
+
+def in_common(runs: list[StepTimes], numbered: bool) -> list[StepTimes] | None:
+    """The steps that each run has: by text, by number where texts repeat or tell runs apart; None if that is unknown."""
+    keys = [run.text.tolist() for run in runs]
+    if any(len(set(key)) < len(key) for key in keys) or not set.intersection(*map(set, keys)):
+        if not numbered:
+            return None
+        keys = [run.number.tolist() for run in runs]
+    shared = set.intersection(*map(set, keys))
+    return [run.only(np.array([one in shared for one in key], dtype=bool)) for run, key in zip(runs, keys, strict=True)]
 
 
 def compare(traced: StepTimes, controls: list[StepTimes]) -> Inflation | None:
@@ -112,7 +153,7 @@ def compare(traced: StepTimes, controls: list[StepTimes]) -> Inflation | None:
     measure = traced.measure
     values = traced.values(measure)
     untraced = [control.values(measure) for control in controls]
-    if min(map(len, [values, *untraced])) < 3:
+    if min(map(len, [values, *untraced])) < FEWEST:
         return None
     pooled = np.concatenate(untraced)
     ratio = float(np.median(values) / np.median(pooled))
@@ -133,7 +174,7 @@ def compare(traced: StepTimes, controls: list[StepTimes]) -> Inflation | None:
 def _span(traced: StepTimes, controls: list[StepTimes], untraced: float) -> float | None:
     """What replays gained, of the untraced step; None where a side has too few."""
     gpu = np.concatenate([control.gpu for control in controls])
-    if min(len(traced.gpu), len(gpu)) < 3:
+    if min(len(traced.gpu), len(gpu)) < FEWEST:
         return None
     return float(np.median(traced.gpu) - np.median(gpu)) / untraced
 
@@ -153,22 +194,26 @@ def _times(store: Store, grammar: str, texts: list[str]) -> StepTimes:
     rows = store.rows(
         """
         WITH marked AS (
-            SELECT process, thread, start_ns, end_ns FROM range JOIN name USING (name_id)
+            SELECT process, thread, start_ns, end_ns, text FROM range JOIN name USING (name_id)
             WHERE text IN (SELECT unnest(?::VARCHAR[])) AND NOT left_open
         )
-        SELECT start_ns, end_ns FROM marked SEMI JOIN (
+        SELECT start_ns, end_ns, text FROM marked SEMI JOIN (
             SELECT process, thread FROM marked GROUP BY ALL ORDER BY count(*) DESC, process, thread LIMIT 1
         ) USING (process, thread) ORDER BY start_ns
         """,
         texts,
     )
-    table = np.array(rows, dtype=np.int64).reshape(-1, 2)
-    return StepTimes(grammar, table[:, 0], table[:, 1], _gpu_times(store))
+    table = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
+    marks = np.array([text for *_, text in rows], dtype=object)
+    return StepTimes(grammar, table[:, 0], table[:, 1], marks, np.arange(len(rows)), *_gpu_times(store))
 
 
-def _gpu_times(store: Store) -> Any:
-    """GPU time of each replay, ns: from its first op to its last, or, in a run without ops, as the program says."""
+def _gpu_times(store: Store) -> tuple[Any, Any]:
+    """GPU time of each replay, ns: from its first op to its last; or, in a run without ops, as the program says, by step."""
     spans = store.rows(
         "SELECT max(end_ns) - min(start_ns) FROM op WHERE graph_node IS NOT NULL GROUP BY process, correlation"
-    ) or store.rows("SELECT gpu_ns FROM step_fact WHERE gpu_ns IS NOT NULL")
-    return np.array([ns for (ns,) in spans], dtype=np.int64)
+    )
+    if spans:
+        return np.array([ns for (ns,) in spans], dtype=np.int64), None
+    told = store.rows("SELECT gpu_ns, 'step/' || step FROM step_fact WHERE gpu_ns IS NOT NULL")
+    return np.array([ns for ns, _ in told], dtype=np.int64), np.array([text for _, text in told], dtype=object)

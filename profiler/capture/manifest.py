@@ -77,7 +77,9 @@ def environment(prefixes: Sequence[str]) -> dict[str, str]:
         return {}
     salt = _salt()
     names = sorted(name for name in os.environ if name.startswith(tuple(prefixes)))
-    return {name: hashlib.blake2b(os.environ[name].encode(), key=salt, digest_size=12).hexdigest() for name in names}
+    return {
+        name: hashlib.blake2b(os.fsencode(os.environ[name]), key=salt, digest_size=12).hexdigest() for name in names
+    }
 
 
 def file_hashes(command: Sequence[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from stepprof.profiler.capture.backends import Backend
-from stepprof.profiler.ingest.window import Window
+from stepprof.profiler.ingest.window import Window, check_utf8
 
 Control = Literal["none", "before", "both"]
 
@@ -58,6 +58,10 @@ class CaptureOptions:
     arm: str = ""
     force: bool = False
     keep_records: bool = False
+
+    def __post_init__(self) -> None:
+        check_utf8("-o", str(self.out.absolute()))
+        check_utf8("--arm", self.arm)
 
 
 def spelled(argv: list[str]) -> list[str]:

@@ -1,8 +1,11 @@
 """Running the user's program: its output and its exit code are its own.
 
-    code = run_program(["python", "decode.py"], {"STEPPROF_MODE": "marks"})
+    with sitting(folder / "input") as shared:              # of the runs of one capture
+        code = run_program(["python", "decode.py"], {"STEPPROF_MODE": "marks"})
+    shared.stop                                            # the signal that asked a run to end, or 0
 
-Ctrl-C reaches the program, which shares our terminal; we wait for it and keep what was recorded.
+Ctrl-C reaches the program, which shares our terminal; we wait for it and keep what was recorded. Runs of one capture
+read the same standard input (standard_input.py).
 """
 
 from __future__ import annotations
@@ -14,12 +17,36 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 
+from stepprof.profiler.capture.standard_input import StandardInput
 from stepprof.profiler.errors import InputError
 
 PATIENCE = 3  # Ctrl-C this often ends the program the hard way
+
+
+class Sitting:
+    """What the runs of one capture share: standard input, and the signal that asked one of them to stop."""
+
+    def __init__(self, spool: Path | None) -> None:
+        self.input = StandardInput(spool)
+        self.stop = 0
+
+
+_current: ContextVar[Sitting | None] = ContextVar("sitting", default=None)
+
+
+@contextmanager
+def sitting(spool: Path | None) -> Generator[Sitting]:
+    """The programs that run within share their standard input and its stop signals."""
+    shared = Sitting(spool)
+    before = _current.set(shared)
+    try:
+        yield shared
+    finally:
+        _current.reset(before)
 
 
 def check_command(command: list[str]) -> None:
@@ -37,26 +64,33 @@ def run_program(command: list[str], added: dict[str, str], quiet: bool = False) 
 
     `quiet` sends its standard output to standard error, for runs whose answer is not the user's.
     """
-    try:
-        program = subprocess.Popen(command, env=os.environ | added, stdout=sys.stderr if quiet else None)
-    except OSError as fault:
-        raise InputError(f"{command[0]} cannot be started ({fault.strerror}): check the command after --.") from None
-    with _signals_to(program):
-        code = program.wait()
+    shared = _current.get() or Sitting(None)
+    output = sys.stderr if quiet else None
+    with shared.input.of_a_run() as read:
+        try:
+            program = subprocess.Popen(command, env=os.environ | added, stdin=read, stdout=output)
+        except OSError as fault:
+            raise InputError(
+                f"{command[0]} cannot be started ({fault.strerror}): check the command after --."
+            ) from None
+        with _signals_to(program, shared):
+            code = program.wait()
     return 128 - code if code < 0 else code
 
 
 @contextmanager
-def _signals_to(program: subprocess.Popen[bytes]) -> Generator[None]:
+def _signals_to(program: subprocess.Popen[bytes], shared: Sitting) -> Generator[None]:
     interrupts = 0
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         nonlocal interrupts
         interrupts += 1
+        shared.stop = number
         if interrupts >= PATIENCE:
             program.kill()
 
     def terminated(number: int, frame: FrameType | None) -> None:
+        shared.stop = number
         program.terminate()
 
     handlers = {signal.SIGINT: interrupted, signal.SIGTERM: terminated, signal.SIGHUP: terminated}

@@ -16,6 +16,8 @@ from stepprof.profiler.capture.torch_profiler import TRACE
 from stepprof.profiler.errors import InputError, UsageError
 from stepprof.profiler.ingest.record_file import record_files
 
+TRACED = "traced"  # where the traced run's records lie, so that no name of a run file is that of another thing here
+
 
 @contextmanager
 def workplace(out: Path, force: bool, keep: bool) -> Generator[Path]:
@@ -29,6 +31,7 @@ def workplace(out: Path, force: bool, keep: bool) -> Generator[Path]:
     except OSError as fault:
         raise InputError(f"{out} cannot be written ({fault.strerror}): choose another -o.") from None
     try:
+        folder.joinpath(TRACED).mkdir()
         yield folder
     except BaseException:
         _keep(folder, out)
@@ -48,7 +51,7 @@ def say(line: str) -> None:
 
 def _keep(folder: Path, out: Path) -> None:
     """The records of the traced run beside the run file, where there are any."""
-    records, trace = folder / out.stem, folder / TRACE
+    records, trace = folder / TRACED / out.stem, folder / TRACE
     if trace.is_file():
         _move(trace, out.with_name(f"{out.name}.json"), "Perfetto shows them")
     elif records.is_dir() and record_files(records):

@@ -25,6 +25,7 @@ ANY_STEP = (
 FILE = "window.json"
 # what std::regex (the collector), RE2 (the import) and re do not all know or read alike
 UNLIKE = re.compile(r"\(\?(?!:)|\\(?![dDwWsSbBtnr])[A-Za-z0-9]")
+MOST_SECONDS = 1_000_000
 CHOSEN = "CREATE TEMP TABLE _chosen AS FROM _matching WHERE "
 
 
@@ -39,10 +40,10 @@ class Window:
     marker: str | None = None
 
     def __post_init__(self) -> None:
+        self._check_seconds("--delay", self.delay_s)
+        self._check_seconds("--duration", self.duration_s)
         if sum([self.steps is not None, self.range_ is not None, self.delay_s > 0 or self.duration_s > 0]) > 1:
             raise UsageError("--steps, --range and --delay/--duration exclude each other: give one of them.")
-        if self.delay_s < 0 or self.duration_s < 0:
-            raise UsageError("--delay and --duration are seconds and cannot be negative.")
         if self.steps is not None:
             self._check_steps(self.steps)
         for option, text in (("--range", self.range_), ("--marker", self.marker)):
@@ -56,7 +57,7 @@ class Window:
         if self.range_ is not None:
             return {"STEPPROF_RANGE": self.range_}
         times = {"STEPPROF_DELAY_MS": self.delay_s, "STEPPROF_DURATION_MS": self.duration_s}
-        return {name: str(round(seconds * 1000)) for name, seconds in times.items() if seconds > 0}
+        return {name: str(max(1, round(seconds * 1000))) for name, seconds in times.items() if seconds > 0}
 
     @property
     def numbers(self) -> tuple[int, int]:
@@ -79,6 +80,11 @@ class Window:
             (folder / FILE).write_text(json.dumps(asdict(self)) + "\n")
 
     @staticmethod
+    def _check_seconds(option: str, seconds: float) -> None:
+        if not 0 <= seconds <= MOST_SECONDS:  # nan is neither
+            raise UsageError(f"{option} {seconds:g} is no time to wait for: give seconds from 0 to {MOST_SECONDS}.")
+
+    @staticmethod
     def _check_steps(steps: str) -> None:
         match = re.fullmatch(r"(\d{1,9}):(\d{1,9})", steps)
         if not match or int(match[1]) >= int(match[2]):
@@ -88,6 +94,7 @@ class Window:
     def _check_expression(option: str, text: str | None) -> None:
         try:
             re.compile(text or "")
+            check_utf8(option, text or "")
             duckdb.execute("SELECT regexp_matches('', ?)", [text or ""])
         except (re.error, duckdb.Error) as fault:
             why = str(fault).splitlines()[0].removeprefix("Invalid Input Error: ")
@@ -97,6 +104,14 @@ class Window:
                 f"{option} {text!r} holds {unlike[0]!r}, which not every reader of it takes alike: use plain "
                 "expressions, with (?:...) and the classes \\d \\w \\s."
             )
+
+
+def check_utf8(option: str, text: str) -> None:
+    """UsageError where a word of the command line holds other bytes, which neither run file nor collector takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{option} {text!a} is not UTF-8: give it in UTF-8.") from None
 
 
 def window_of(records: Path) -> Window:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from stepprof.profiler.marks import SWITCH, forget_choice
 from stepprof.runtime.__main__ import main
@@ -59,3 +60,13 @@ def test_nothing_is_written_where_no_step_was_counted_or_a_step_failed(tmp_path:
         profile.start()
         raise RuntimeFault("a card has stalled.")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_keeps_the_steps_so_far(tmp_path: Path):
+    path = tmp_path / "t.json"
+    with pytest.raises(KeyboardInterrupt), Profiled(path) as profile:
+        profile.start()
+        torch.ones(3).sum()
+        raise KeyboardInterrupt
+    assert "aten::sum" in {event["name"] for event in json.loads(path.read_text())["traceEvents"]}
+    assert list(tmp_path.iterdir()) == [path]

@@ -6,8 +6,8 @@
 // Times are real host times, so that marks and ops lie on one clock: each op of a replay takes 10 us.
 //
 // Environment: FAKE_STEPS, FAKE_EXIT (code), FAKE_KILL=1 (dies by SIGKILL after the steps), FAKE_TAKEN=1
-// (another tool holds CUPTI), FAKE_DROPPED (records CUPTI lost), FAKE_STEP_US, FAKE_SLOW (per cent longer under ops),
-// FAKE_MARKS=0 (no NVTX), FAKE_FORKS (generations forked before CUDA starts, after a mark; the last does the work),
+// (another tool holds CUPTI), FAKE_DROPPED (records CUPTI lost), FAKE_STEP_US, FAKE_GROW (us that each step
+// is longer than the one before), FAKE_SLOW (per cent longer under ops), FAKE_MARKS=0 (no NVTX), FAKE_FORKS (generations forked before CUDA starts, after a mark; the last does the work),
 // FAKE_LATE_FORK=1 (after the steps a child tries CUDA, which does not work there, and makes a range).
 #include <cupti_activity.h>
 #include <cupti_version.h>
@@ -236,7 +236,8 @@ int main() {
     small_records();
     capture();
     const long slow = cupti ? 100 + number("FAKE_SLOW", 0) : 100;
-    for (long i = 0; i < number("FAKE_STEPS", 5); i++) step(i, number("FAKE_STEP_US", 300) * slow / 100);
+    for (long i = 0; i < number("FAKE_STEPS", 5); i++) 
+        step(i, (number("FAKE_STEP_US", 300) + i * number("FAKE_GROW", 0)) * slow / 100);
     if (number("FAKE_KILL", 0)) {
         usleep(400000);
         kill(getpid(), SIGKILL);

@@ -151,6 +151,65 @@ def test_a_cleared_environment_changes_nothing(machine, tmp_path):
     assert len(list((tmp_path / "out").iterdir())) == 1
 
 
+CLOSES_ALL = """
+import nvtx, os, time
+def ours():
+    links = {n: os.path.realpath(f"/proc/self/fd/{n}") for n in map(int, os.listdir("/proc/self/fd"))}
+    return [n for n, path in links.items() if path.endswith(".steprec")]
+def wait():
+    late = time.monotonic() + 5
+    while not ours():
+        if time.monotonic() > late: os._exit(9)
+        time.sleep(0.01)
+nvtx.push_range("before"); nvtx.pop_range()
+wait()
+(taken,) = ours()
+os.closerange(FIRST, 1000)
+null = [os.open("/dev/null", os.O_RDWR) for _ in range(FIRST, 3)]
+mine = os.open(VICTIM, os.O_RDWR | os.O_CREAT)
+os.dup2(mine, taken)
+nvtx.push_range("after"); nvtx.pop_range()
+wait()
+os.write(taken, b"mine")
+"""
+LATE_STANDARD = """
+os.closerange(0, 1000)
+nvtx.push_range("alone"); nvtx.pop_range()
+wait()
+os._exit(3 if min(ours()) < 3 else 0)
+"""
+LATE_FORK = """
+os.closerange(3, 1000)
+os.dup2(os.open(VICTIM, os.O_RDWR), taken)
+if (child := os.fork()) == 0:
+    nvtx.push_range("in a child"); nvtx.pop_range()
+    os._exit(os.write(taken, b"yours") - 5)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_a_program_that_closes_all_files_keeps_its_own_and_its_record(machine, tmp_path, imported, first):
+    victim = tmp_path / "victim.bin"
+    code = CLOSES_ALL.replace("FIRST", str(first)).replace("VICTIM", repr(str(victim)))
+    assert machine.run_python(tmp_path / "out", code, STEPPROF_FLUSH_MS=20).returncode == 0
+    assert victim.read_bytes() == b"mine"
+    assert ranges(imported(tmp_path / "out")) == ["before", "after"]
+
+
+def test_the_record_file_never_becomes_a_standard_one(machine, tmp_path):
+    code = CLOSES_ALL.replace("FIRST", "3").replace("VICTIM", repr(str(tmp_path / "victim.bin"))) + LATE_STANDARD
+    assert machine.run_python(tmp_path / "out", code, STEPPROF_FLUSH_MS=20).returncode == 0
+
+
+def test_a_fork_closes_no_file_of_the_program(machine, tmp_path, imported):
+    victim = tmp_path / "victim.bin"
+    code = (CLOSES_ALL + LATE_FORK).replace("FIRST", "3").replace("VICTIM", repr(str(victim)))
+    assert machine.run_python(tmp_path / "out", code, STEPPROF_FLUSH_MS=20).returncode == 0
+    assert victim.read_bytes() == b"yours"
+    assert sorted(ranges(imported(tmp_path / "out"))) == ["after", "before", "in a child"]
+
+
 def test_a_program_replaced_by_exec_keeps_both_files(machine, tmp_path):
     (tmp_path / "out").mkdir()
     env = machine.environment(tmp_path / "out", "marks") | {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -13,21 +13,77 @@ import pytest
 
 STEPPROF = [sys.executable, "-c", "from stepprof.profiler.cli import main; main()"]
 
+SERVER = """
+import nvtx, os, pathlib, signal, sys, time
+stop = []
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda *_: stop.append(number))
+runs = pathlib.Path("runs")
+run = 1 + (len(runs.read_text()) if runs.exists() else 0)
+runs.write_text("x" * run)
+print("serving", run, file=sys.stderr, flush=True)
+end = time.time() + (20 if run == int(os.environ.get("SERVES", 1)) else 0)
+n = 0
+while n < 5 or (not stop and time.time() < end):
+    with nvtx.annotate(f"step/{n}"): time.sleep(0.003)
+    n += 1
+"""  # ends well on a signal; of its runs only one waits for it
+READER = """
+import nvtx, sys
+lines = []
+for line in sys.stdin:
+    with nvtx.annotate(f"step/{len(lines)}"): lines.append(line.strip())
+    if line == "enough\\n": break
+print(len(lines), lines[0], lines[-1])
+print("read", len(lines), file=sys.stderr)
+"""
+
 
 @pytest.fixture
 def capture(machine, tmp_path, monkeypatch):
     """Run `stepprof capture` in a folder of its own."""
     packages = os.pathsep.join(sys.path)
 
-    def run(*words, program=None, **more):
+    def run(*words, program=None, stdin=subprocess.DEVNULL, **more):
         env = {
             "LD_LIBRARY_PATH": str(machine.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": packages,
             "STEPPROF_COLLECTOR": str(machine.collector), "STEPPROF_CACHE": str(tmp_path / "cache"),
         } | {name: str(value) for name, value in more.items()}  # fmt: skip
         command = [*STEPPROF, "capture", *map(str, words), "--", *(program or [machine.program])]
-        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(
+            command, cwd=tmp_path, env=env, stdin=stdin, capture_output=True, text=True, timeout=120, check=False
+        )
 
     return run
+
+
+@pytest.fixture
+def signalled(machine, tmp_path):
+    """Start a capture, interrupt it and its program once a line has been said and some time has passed."""
+
+    def run(*words, after: str, program=None, seconds=2.0, number=signal.SIGINT, **more):
+        env = {"LD_LIBRARY_PATH": str(machine.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path),
+               "PYTHONPATH": os.pathsep.join(sys.path), "STEPPROF_COLLECTOR": str(machine.collector)}  # fmt: skip
+        command = [*STEPPROF, "capture", *words, "-o", "r.duckdb", "--", *(program or [machine.program])]
+        running = subprocess.Popen(
+            command, cwd=tmp_path, env=env | more, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        said: list[str] = []
+        for line in running.stderr or []:
+            said.append(line)
+            if after in line:
+                break
+        time.sleep(seconds)
+        os.killpg(running.pid, number)
+        _, rest = running.communicate(timeout=60)
+        return running.returncode, "".join(said) + rest
+
+    return run
+
+
+def warnings(path) -> dict[str, str]:
+    with duckdb.connect(str(path), read_only=True) as con:
+        return dict(con.execute("SELECT code, text FROM warning").fetchall())
 
 
 def manifest(path) -> dict[str, str]:
@@ -157,18 +213,43 @@ def test_range_window(capture, tmp_path):
         assert con.execute("SELECT count(*) FROM op WHERE activity = 'kernel'").fetchone() == (6,)
 
 
-def test_an_interrupt_in_the_control_is_told(machine, tmp_path):
-    env = {"LD_LIBRARY_PATH": str(machine.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "FAKE_STEPS": "100000",
-           "PYTHONPATH": os.pathsep.join(sys.path), "STEPPROF_COLLECTOR": str(machine.collector)}  # fmt: skip
-    command = [*STEPPROF, "capture", "-o", "r.duckdb", "--", machine.program]
-    running = subprocess.Popen(
-        command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    time.sleep(3)
-    os.killpg(running.pid, signal.SIGINT)
-    _, said = running.communicate(timeout=60)
-    assert running.returncode == 128 + signal.SIGINT, said
+def test_an_interrupt_in_the_control_is_told(signalled, tmp_path):
+    code, said = signalled(after="control run, untraced", FAKE_STEPS="100000")
+    assert code == 128 + signal.SIGINT, said
     assert "stopped in the control run, so nothing was traced: --no-control records at once" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_ends_well_on_a_signal_in_the_control_is_not_traced(signalled, tmp_path, number):
+    code, said = signalled(after="serving", program=[sys.executable, "-c", SERVER], seconds=0.3, number=number)
+    assert code == 128 + number, said
+    assert "stopped in the control run, so nothing was traced" in said and "recording with" not in said
+    assert not (tmp_path / "r.duckdb").exists()
+
+
+@pytest.mark.parametrize("own", [129, 130, 143])
+def test_a_program_that_returns_the_code_of_a_signal_was_not_stopped(capture, tmp_path, own):
+    done = capture("-o", "r.duckdb", FAKE_EXIT=own)
+    assert (done.returncode, done.stdout) == (own, "done\n")
+    assert f"the control run is left out: the program failed in it with exit code {own}." in done.stderr
+    assert manifest(tmp_path / "r.duckdb")["exit_code"] == str(own)
+
+
+def test_a_signal_in_the_traced_run_makes_no_control_after_it(signalled, tmp_path):
+    code, said = signalled(
+        "--control", "both", after="serving 2", program=[sys.executable, "-c", SERVER], seconds=0.3, SERVES="2"
+    )
+    assert (code, said.count("control run, untraced")) == (0, 1), said
+    assert manifest(tmp_path / "r.duckdb")["exit_code"] == "0"
+
+
+def test_a_signal_in_the_control_afterwards_leaves_the_run(signalled, tmp_path):
+    code, said = signalled(
+        "--control", "both", after="serving 3", program=[sys.executable, "-c", SERVER], seconds=0.3, SERVES="3"
+    )
+    assert code == 128 + signal.SIGINT, said
+    assert "stopped in the control run afterwards, which is left out" in said
+    assert manifest(tmp_path / "r.duckdb")["exit_code"] == "0"
 
 
 def test_interrupt_stops_and_keeps(machine, tmp_path):
@@ -207,6 +288,12 @@ def test_interrupt_stops_and_keeps(machine, tmp_path):
     (("--backend", "marks", "--steps", "1:5"), {}, 2, "--backend marks records every range: leave the window out"),
     (("--steps", "5:5"), {}, 2, "--steps 5:5 is not A:B"),
     (("--steps", "1:5", "--range", "x"), {}, 2, "exclude each other"),
+    (("--duration", "inf"), {}, 2, "--duration inf is no time to wait for: give seconds from 0 to 1000000."),
+    (("--delay", "nan"), {}, 2, "--delay nan is no time to wait for"),
+    (("--delay", "1e12"), {}, 2, "--delay 1e+12 is no time to wait for"),
+    (("--arm", os.fsdecode(b"\xff")), {}, 2, r"--arm '\udcff' is not UTF-8: give it in UTF-8."),
+    (("-o", os.fsdecode(b"r\xff.duckdb")), {}, 2, r"r\udcff.duckdb' is not UTF-8: give it in UTF-8."),
+    (("--range", os.fsdecode(b"\xff")), {}, 2, r"--range '\udcff' is not UTF-8: give it in UTF-8."),
     (("--range", "("), {}, 2, "is not a regular expression"),
     (("--range", "(?<=step/)1"), {}, 2, "'(?<=step/)1' is not a regular expression (invalid perl operator: (?<)"),
     (("--range", "(?i)STEP"), {}, 2, "'(?i)STEP' holds '(?', which not every reader of it takes alike"),
@@ -271,11 +358,100 @@ def test_a_cache_folder_that_takes_nothing_is_done_without(capture, tmp_path):
 def test_another_tool_holding_cupti_is_told(capture):
     done = capture("--no-control", "-o", "r.duckdb", FAKE_TAKEN=1)
     assert done.returncode == 0
-    assert "holds CUPTI" in done.stderr
+    assert "holds CUPTI" in done.stderr and "No GPU op" not in done.stderr
 
 
 def test_a_program_without_marks_is_recorded_without_a_ratio(capture, tmp_path):
-    code = "import ctypes; ctypes.CDLL('libcupti.so.13'); ctypes.CDLL('libcuda.so.1').cuInit(0)"
-    done = capture("-o", "r.duckdb", program=[sys.executable, "-c", code])
+    done = capture("-o", "r.duckdb", FAKE_MARKS=0)
     assert done.returncode == 0, done.stderr
-    assert "The control could not be compared" in done.stderr
+    assert warnings(tmp_path / "r.duckdb")["control_without_steps"] == (
+        "The control could not be compared: mark the steps (step/<n>), or give --marker REGEX."
+    )
+
+
+def test_steps_too_few_to_compare_are_told_as_such(capture, tmp_path):
+    assert capture("--steps", "2:4", "-o", "r.duckdb", FAKE_STEPS=40).returncode == 0
+    assert warnings(tmp_path / "r.duckdb")["control_without_steps"] == (
+        "The control could not be compared: fewer than three steps were timed in both runs, so record more of them."
+    )
+
+
+def test_a_window_is_compared_with_the_same_steps_of_the_control(capture, tmp_path):
+    """Steps grow from 1 to 6 ms: those of the window are half as long as the middle one of all."""
+    done = capture("--steps", "10:20", "-o", "r.duckdb", FAKE_STEPS=50, FAKE_STEP_US=1000, FAKE_GROW=100)
+    facts = manifest(tmp_path / "r.duckdb")
+    assert 0.8 < float(facts["tracing_inflation"]) < 1.25, done.stderr
+    assert len(json.loads(facts["control_step_ns"])) == 10
+
+
+def test_a_program_without_gpu_ops_is_told_and_gives_no_inflation(capture, tmp_path):
+    code = "import nvtx\nfor i in range(9):\n    with nvtx.annotate(f'step/{i}'): pass"
+    done = capture("-o", "r.duckdb", program=[sys.executable, "-c", code])
+    assert done.returncode == 0 and "tracing cost unknown" in done.stderr
+    assert warnings(tmp_path / "r.duckdb") == {
+        "no_ops": "No GPU op is on record: the program used no GPU, or its GPU process was started without our "
+        "variables (sudo, env -i, a container)."
+    }
+    assert "tracing_inflation" not in manifest(tmp_path / "r.duckdb")
+
+
+@pytest.mark.parametrize("before", [0, 2])
+def test_each_run_reads_a_file_from_where_the_first_began(capture, tmp_path, before):
+    (tmp_path / "prompts").write_text("".join(f"{n}\n" for n in range(10_000, 10_040)))
+    with (tmp_path / "prompts").open("rb") as prompts:
+        os.lseek(prompts.fileno(), 6 * before, os.SEEK_SET)
+        done = capture("--control", "both", "-o", "r.duckdb", program=[sys.executable, "-c", READER], stdin=prompts)
+    assert done.stdout == f"{40 - before} {10_000 + before} 10039\n", done.stderr
+    assert done.stderr.splitlines().count(f"read {40 - before}") == 3
+
+
+def test_each_run_reads_a_pipe_from_its_beginning(capture, tmp_path):
+    """More than a pipe holds."""
+    lines = subprocess.Popen(["seq", "100001", "200000"], stdout=subprocess.PIPE)
+    done = capture("--control", "both", "-o", "r.duckdb", program=[sys.executable, "-c", READER], stdin=lines.stdout)
+    assert done.stdout == "100000 100001 200000\n", done.stderr
+    assert done.stderr.splitlines().count("read 100000") == 3
+    assert not [path.name for path in tmp_path.iterdir() if "records" in path.name]
+
+
+@pytest.mark.parametrize(("code", "told"), [(READER, "2 a enough\n"), ("import nvtx; nvtx.mark('x')", "")])
+def test_a_pipe_without_an_end_holds_up_nobody(capture, code, told):
+    read, write = os.pipe()
+    os.write(write, b"a\nenough\nmore\n")
+    done = capture("-o", "r.duckdb", program=[sys.executable, "-c", code], stdin=read)
+    os.close(read)
+    os.close(write)
+    assert (done.returncode, done.stdout) == (0, told), done.stderr
+
+
+def test_a_pipe_is_the_programs_own_without_a_control(capture, tmp_path):
+    lines = subprocess.Popen(["seq", "40"], stdout=subprocess.PIPE)
+    done = capture("--no-control", "-o", "r.duckdb", program=[sys.executable, "-c", READER], stdin=lines.stdout)
+    assert done.stdout == "40 1 40\n", done.stderr
+
+
+def test_a_program_that_stumbles_over_its_control_is_told_the_way_out(capture, tmp_path):
+    code = "import nvtx, os\nwith nvtx.annotate('step/0'): os.mkdir('out')"
+    done = capture("-o", "r.duckdb", program=[sys.executable, "-c", code])
+    assert done.returncode == 1
+    assert (
+        "stepprof: the program failed with exit code 1, though not in the control run: if it stumbles over what that "
+        "left behind, --no-control runs it only once"
+    ) in done.stderr.splitlines()
+    assert "left behind" not in capture("-o", "s.duckdb", program=[sys.executable, "-c", code]).stderr
+
+
+@pytest.mark.parametrize("name", ["control-before", "facts", "input", "traced"])
+def test_a_run_file_may_have_any_name(capture, tmp_path, name):
+    done = capture("--control", "both", "--keep-records", "-o", f"{name}.duckdb")
+    assert done.returncode == 0, done.stderr
+    with duckdb.connect(str(tmp_path / f"{name}.duckdb"), read_only=True) as con:
+        assert con.execute("SELECT count(DISTINCT process) FROM range").fetchone() == (1,)
+        assert con.execute("SELECT count(*) FROM op WHERE activity = 'kernel'").fetchone() == (15,)
+    assert len(list((tmp_path / f"{name}.duckdb.records").glob("*.steprec"))) == 1
+
+
+def test_variables_may_hold_any_bytes(capture, tmp_path):
+    value = os.fsdecode(b"caf\xe9")
+    assert capture("--no-control", "--env-prefix", "ODD_", "-o", "r.duckdb", ODD_NAME=value).returncode == 0
+    assert list(json.loads(manifest(tmp_path / "r.duckdb")["environment"])) == ["ODD_NAME"]

@@ -1,11 +1,21 @@
 """Step times from marks, and the ratio of traced to untraced with its interval."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from stepprof.profiler.capture.control import StepTimes, compare, inside_ops, step_times
+from stepprof.profiler.capture.control import (
+    TOO_FEW,
+    UNMARKED,
+    Inflation,
+    StepTimes,
+    compare,
+    inflation,
+    inside_ops,
+    step_times,
+)
 from tests.trace_builder import TraceBuilder
 
 GRAMMARS = [("stepprof", [re.compile(r"^step/\d+$")]), ("other", [re.compile("^decode")])]
@@ -13,7 +23,8 @@ GRAMMARS = [("stepprof", [re.compile(r"^step/\d+$")]), ("other", [re.compile("^d
 
 def times(durations, period=None) -> StepTimes:
     start = np.cumsum([0, *(durations if period is None else [period] * len(durations))])[:-1]
-    return StepTimes("stepprof", start, start + np.array(durations))
+    number = np.arange(len(start))
+    return StepTimes("stepprof", start, start + np.array(durations), number.astype(str).astype(object), number)
 
 
 def test_markers_of_the_first_grammar_on_the_busiest_thread():
@@ -60,7 +71,7 @@ def test_too_few_steps_give_no_ratio():
 def replays(*gpu: int, step: int) -> StepTimes:
     """As many steps of one length, and what the GPU took for each."""
     found = times([step] * len(gpu))
-    return StepTimes(found.grammar, found.start, found.end, np.array(gpu))
+    return replace(found, gpu=np.array(gpu))
 
 
 def test_the_difference_is_split_into_span_and_prologue():
@@ -85,3 +96,70 @@ def test_gpu_times_are_spans_of_replays_or_what_the_program_says():
     for run, expected in ((traced, [30]), (control, [25])):
         found = step_times(run.store(), GRAMMARS)
         assert found is not None and found.gpu.tolist() == expected
+
+
+def run(*lengths, name="step/{}", ops=range(0), told=False):
+    """Steps of these lengths, one after another; a graph launch in some, or the program's word on all."""
+    trace, at = TraceBuilder(), 0
+    for n, length in enumerate(lengths):
+        trace.range(name.format(n), at, at + length)
+        if n in ops:
+            trace.graph_launch(call=(at + 1, at + 2)).kernel("k", at + 3, at + 3 + length // 2, node=1)
+        if told:
+            trace.step_fact(n, gpu_ns=length // 4)
+        at += length
+    return trace.store()
+
+
+def control(*lengths, **more) -> StepTimes:
+    found = step_times(run(*lengths, **more), GRAMMARS)
+    assert found is not None
+    return found
+
+
+GROWING = [100, 200, 300, 400, 500, 600, 700, 800]
+
+
+@pytest.mark.parametrize("name", ["step/{}", "decode", "decode a{}"])
+def test_a_window_is_compared_with_its_own_steps(name):
+    """By text; by number where texts repeat."""
+    found = inflation(
+        run(*[2 * ns for ns in GROWING], name=name, ops=range(4, 7)), GRAMMARS, [control(*GROWING, name=name)]
+    )
+    assert isinstance(found, Inflation)
+    assert (found.ratio, found.control_ns) == (2, [500, 600, 700])
+
+
+def test_texts_decide_where_the_runs_began_elsewhere():
+    traced = run(1200, 1400, 1600, name="step/5{}", ops=range(3))
+    untraced = TraceBuilder().range("step/9", 0, 5)
+    for n in range(3):
+        untraced.range(f"step/5{n}", 1000 * (n + 1), 1000 * (n + 1) + 600 + 100 * n)
+    times = step_times(untraced.store(), GRAMMARS)
+    assert times is not None
+    found = inflation(traced, GRAMMARS, [times])
+    assert isinstance(found, Inflation) and (found.ratio, found.control_ns) == (2, [600, 700, 800])
+
+
+def test_texts_that_no_run_shares_are_compared_by_number():
+    found = inflation(run(2, 4, 6, name="decode a{}"), GRAMMARS, [control(1, 2, 3, 4, name="decode b{}")])
+    assert isinstance(found, Inflation) and found.control_ns == [1, 2, 3]
+
+
+def test_texts_that_repeat_tell_nothing_where_markers_before_the_window_are_missing():
+    traced = run(20, 20, 20, name="decode", ops=range(3))
+    assert inflation(traced, GRAMMARS, [control(10, 10, 10, 10, name="decode")], numbered=False) == UNMARKED
+    assert isinstance(inflation(run(9, 9, 9), GRAMMARS, [control(3, 3, 3, 3)], numbered=False), Inflation)
+
+
+def test_why_there_is_no_ratio():
+    marked = run(*GROWING, ops=range(2))
+    assert inflation(marked, GRAMMARS, [control(*GROWING)]) == TOO_FEW
+    assert inflation(marked, GRAMMARS, []) == UNMARKED
+    assert inflation(run(1, 2, 3, name="x"), GRAMMARS, [control(*GROWING)]) == UNMARKED
+
+
+def test_gpu_times_of_the_control_are_those_of_the_window():
+    traced = run(*[2 * ns for ns in GROWING], ops=range(4, 7))  # spans 500, 600, 700; the program said 125, 150, 175
+    found = inflation(traced, GRAMMARS, [control(*GROWING, told=True)])
+    assert isinstance(found, Inflation) and found.span == (600 - 150) / 600

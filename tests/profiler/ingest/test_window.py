@@ -3,7 +3,7 @@
 import pytest
 
 from stepprof.analyses.refusals import refuse_unanswerable
-from stepprof.profiler.errors import InputError
+from stepprof.profiler.errors import InputError, UsageError
 from stepprof.profiler.ingest.importer import content_hash
 from stepprof.profiler.ingest.window import Window, keep_window, window_of
 from stepprof.profiler.store import Store
@@ -127,6 +127,24 @@ def test_a_run_without_ranges_says_so():
         keep_window(TraceBuilder().kernel("k", 1, 2).store(), Window(range_="x"), recorded=True)
 
 
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 1e12, 1_000_001, -0.5])
+@pytest.mark.parametrize("option", ["delay", "duration"])
+def test_times_that_no_capture_waits_for_are_refused(option, seconds):
+    with pytest.raises(UsageError, match=rf"^--{option} \S+ is no time to wait for: give seconds from 0 to 1000000\.$"):
+        Window(**{f"{option}_s": seconds})
+
+
+@pytest.mark.parametrize(("seconds", "ms"), [(0.0001, "1"), (0.0004, "1"), (0.0016, "2"), (1_000_000, "1000000000")])
+def test_a_short_duration_is_not_none(seconds, ms):
+    assert Window(duration_s=seconds).environment == {"STEPPROF_DURATION_MS": ms}
+    assert Window(duration_s=0).environment == {}
+
+
+def test_expressions_are_utf8():
+    with pytest.raises(UsageError, match=r"--marker '\\udcff' is not UTF-8: give it in UTF-8\."):
+        Window(steps="0:1", marker="\udcff")
+
+
 def test_a_window_is_read_again_as_it_was_saved(tmp_path):
     for window in (Window(steps="2:4", marker="tick"), Window(range_="^x"), Window(delay_s=0.5, duration_s=2)):
         window.save(tmp_path)
@@ -138,7 +156,18 @@ def test_a_window_is_read_again_as_it_was_saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}}", '{"steps": 5}', '{"steps": "5:1"}', '{"shell": "rm"}', '{"delay_s": "x"}']
+    "text",
+    [
+        "",
+        "[]",
+        "{}}",
+        '{"steps": 5}',
+        '{"steps": "5:1"}',
+        '{"shell": "rm"}',
+        '{"delay_s": "x"}',
+        '{"delay_s": Infinity}',
+        '{"range_": 5}',
+    ],
 )
 def test_a_damaged_window_is_told(tmp_path, text):
     (tmp_path / "window.json").write_text(text)
