@@ -1,8 +1,10 @@
 """The collector built once, and a faked machine with two GPUs (fake_gpu.cpp) to run it on."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.importer import Extras, import_run
 from stepprof.profiler.store import Store, open_run
 from tests.lacking import lacking
+from tests.profiler.capture.runs_told import STEPPROF
 
 HERE = Path(__file__).parent
 
@@ -105,3 +108,45 @@ def machine(tmp_path_factory, collector) -> Machine:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     return Machine(folder, collector)
+
+
+@pytest.fixture
+def capture(machine, tmp_path, monkeypatch):
+    """Run `stepprof capture` in a folder of its own."""
+    packages = os.pathsep.join(sys.path)
+
+    def run(*words, program=None, stdin=subprocess.DEVNULL, **more):
+        env = {
+            "LD_LIBRARY_PATH": str(machine.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": packages,
+            "STEPPROF_COLLECTOR": str(machine.collector), "STEPPROF_CACHE": str(tmp_path / "cache"),
+        } | {name: str(value) for name, value in more.items()}  # fmt: skip
+        command = [*STEPPROF, "capture", *map(str, words), "--", *(program or [machine.program])]
+        return subprocess.run(
+            command, cwd=tmp_path, env=env, stdin=stdin, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    return run
+
+
+@pytest.fixture
+def signalled(machine, tmp_path):
+    """Start a capture, interrupt it and its program once a line has been said and some time has passed."""
+
+    def run(*words, after: str, program=None, seconds=2.0, number=signal.SIGINT, **more):
+        env = {"LD_LIBRARY_PATH": str(machine.folder), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path),
+               "PYTHONPATH": os.pathsep.join(sys.path), "STEPPROF_COLLECTOR": str(machine.collector)}  # fmt: skip
+        command = [*STEPPROF, "capture", *words, "-o", "r.duckdb", "--", *(program or [machine.program])]
+        running = subprocess.Popen(
+            command, cwd=tmp_path, env=env | more, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        said: list[str] = []
+        for line in running.stderr or []:
+            said.append(line)
+            if after in line:
+                break
+        time.sleep(seconds)
+        os.killpg(running.pid, number)
+        _, rest = running.communicate(timeout=60)
+        return running.returncode, "".join(said) + rest
+
+    return run
