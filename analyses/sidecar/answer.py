@@ -28,7 +28,7 @@ from stepprof.analyses.sidecar.floor import Floor, Quoted, floor_of, floors_abov
 from stepprof.analyses.sidecar.groups import group_of, groups, headroom_sentence, phase_kinds
 from stepprof.analyses.sidecar.joins import Joins, find_joins
 from stepprof.analyses.sidecar.members import Scene
-from stepprof.analyses.sidecar.phases import cut
+from stepprof.analyses.sidecar.phases import Pieces, cut
 from stepprof.analyses.sidecar.result import Sidecar
 from stepprof.analyses.sidecar.scene import make_scene
 from stepprof.analyses.sidecar.waits import Waits, by_layer, by_step, call_rows, where_main_waits
@@ -65,14 +65,11 @@ def _answer(
     pieces = cut(calls, joins)
     waits = Waits(scene, calls, joins, steps, None if offset is None else offset.bound_ns)
     grouped = groups(waits, pieces, floor)
-    phases = phase_kinds(pieces, np.arange(len(calls)))
     class_of = step_classes(store, waits)
-    fits = fit_calls(calls.rows, calls.experts, pieces.length)
-    above, made = floors_above(floor, calls.rows, pieces.length), ~calls.empty
-    possible = Floor(None, floor.said) if above else floor
-    room = None if possible.ns is None or not made.any() else float((pieces.length - possible.ns)[made].mean()) / 1e3
+    above = floors_above(floor, calls.rows, pieces.length)
+    room, room_said = _headroom(waits, pieces, Floor(None, floor.said) if above else floor)
     corrected = _without(offset, waits)
-    working = np.flatnonzero(made) if made.any() else np.arange(len(calls))
+    doubts = [*_clocks(offset, corrected), *floor.warnings, *above, *_open(joins)]
     return Sidecar(
         steps=len(steps),
         calls=len(calls),
@@ -80,18 +77,16 @@ def _answer(
         skipped_share=None if calls.skipped is None else calls.skipped / max(calls.skipped + len(calls), 1),
         all=grouped[0],
         per_rows=grouped[1:],
-        phases=phases,
+        phases=phase_kinds(pieces, np.arange(len(calls))),
         join_wait_us_per_step=float(waits.counted.sum()) / 1e3 / len(steps),
         held_us_per_step=float(waits.held.sum()) / 1e3 / len(steps),
         away_us_per_step=float(waits.away.sum()) / 1e3 / len(steps),
         by_layer=by_layer(waits),
         by_step=by_step(waits),
         classes=by_class(store, waits, pieces.length, class_of),
-        fits=fits,
+        fits=fit_calls(calls.rows, calls.experts, pieces.length),
         headroom_us=room,
-        headroom_said=headroom_sentence(
-            group_of(working, waits, pieces, possible), phase_kinds(pieces, working), possible
-        ),
+        headroom_said=room_said,
         floor_said=floor.said,
         clock_offset_bound_ns=waits.bound,
         clock_offset_ns=None if offset is None else (offset.low_ns, offset.high_ns),
@@ -104,13 +99,18 @@ def _answer(
         rows_captured=calls.rows_from == "marks" and marked_at_capture(scene, calls.stretches),
         table=call_rows(waits, pieces.length, class_of),
         inflation=scene.found.inflation,
-        warnings=scene.found.warnings
-        + calls.warnings
-        + _clocks(offset, corrected)
-        + floor.warnings
-        + above
-        + _open(joins),
+        warnings=[*scene.found.warnings, *calls.warnings, *doubts],
     )
+
+
+def _headroom(waits: Waits, pieces: Pieces, floor: Floor) -> tuple[float | None, str]:
+    """Mean µs above the floor of the calls that had rows, and where it is; None where no floor is known."""
+    calls = waits.calls
+    at = np.arange(len(calls)) if calls.empty.all() else np.flatnonzero(~calls.empty)
+    said = headroom_sentence(group_of(at, waits, pieces, floor), phase_kinds(pieces, at), floor)
+    if floor.ns is None or calls.empty.all():
+        return None, said
+    return float((pieces.length - floor.ns)[at].mean()) / 1e3, said
 
 
 def _without(offset: ClockOffset | None, waits: Waits) -> tuple[float, float] | None:

@@ -43,7 +43,10 @@ def import_(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Read a trace, or several files of one run, into a run file that every other command takes."""
+    """Read a trace, or several files of one run, into a run file that every other command takes.
+
+    Facts, costs, edges, stamps and labels may also be added to a copy of a run file.
+    """
     if align is not None and len(traces) == 1:
         raise UsageError("--align puts several files on one clock: give two or more.")
     extras = Extras(edges, facts, costs, resident)

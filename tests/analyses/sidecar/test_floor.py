@@ -117,6 +117,16 @@ def test_floors_of_other_calls_are_not_held_against_a_call():
     assert floors_above(Floor(None, ""), rows, length) == []
 
 
+def test_headroom_is_that_of_calls_with_rows():
+    """One call of 2 rows, 23 ns, and one without rows, of 23 too: floor 6 ns, so 17; the sentence tells the former alone."""
+    p = Program().step(0, 300)
+    p.call(1, rows=2, fork=10, hot=20)
+    p.call(2, rows=0, fork=10, hot=20, work=40, at=100)
+    answer = p.sidecar(SidecarQuestion(quoted=Quoted(3, 1)))
+    assert (answer.calls, answer.empty_calls, answer.headroom_us) == (2, 1, pytest.approx(0.017))
+    assert "of 0.0 µs a call" in answer.headroom_said
+
+
 def test_the_phase_with_the_largest_headroom_in_one_sentence():
     answer = program().sidecar(SidecarQuestion(quoted=Quoted(3_000, 1_000)))
     assert answer.headroom_said == (
