@@ -74,14 +74,14 @@ class Sampler:
             pynvml.nvmlShutdown()
 
     def number_as(self, identities: Mapping[int, str | None]) -> None:
-        """Number the samples as the run does, leave out cards that it does not use; all stay where it tells no UUID.
+        """Number the samples as the run does, leave out cards that it does not use; all stay where none of its UUIDs is ours.
 
         `gpus` stays what programs started here see: a setting, which arms that use fewer of them have in common.
         """
         known = {text: device for device, text in identities.items() if text and text.startswith("uuid ")}
-        if not known:
-            return
         numbers = {gpu.device: known[text] for gpu in self.gpus for text in gpu.identities & known.keys()}
+        if not numbers:
+            return
         self.rows = [(at, numbers[device], name, value) for at, device, name, value in self.rows if device in numbers]
 
     def median(self, name: str) -> dict[int, float]:

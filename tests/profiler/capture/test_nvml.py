@@ -75,8 +75,8 @@ def test_cards_are_numbered_as_the_records_name_them(cards, spelling):
     assert [gpu.name for gpu in sampler.gpus] == ["Card 0", "Card 1", "Card 2"], "a setting, not what was used"
 
 
-@pytest.mark.parametrize("known", [{}, {0: None, 1: None}, {0: "ordinal 0"}])
-def test_cards_keep_their_order_where_the_records_tell_no_uuid(cards, known):
+@pytest.mark.parametrize("known", [{}, {0: None, 1: None}, {0: "ordinal 0"}, {0: "uuid of no card here"}])
+def test_cards_keep_their_order_where_the_records_tell_no_uuid_of_theirs(cards, known):
     with nvml.Sampler(period_s=0.001) as sampler:
         pass
     sampler.number_as(known)
