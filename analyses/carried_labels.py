@@ -30,6 +30,11 @@ from stepprof.profiler.errors import Refused
 from stepprof.profiler.store import Store
 
 LEAST_SHARE = 0.8
+REPLACED = """
+DELETE FROM carried_label;
+DELETE FROM run WHERE key IN ('labels_from', 'labels_aligned_share');
+DELETE FROM warning WHERE code = 'labels_carried';
+"""
 
 
 @dataclass(frozen=True)
@@ -67,13 +72,6 @@ class _Match:
         """Aligned ops over the ops of the longer side, over all steps."""
         aligned = sum(int((self.places[key] != UNKNOWN).sum()) for key in self.keys)
         return aligned / max(sum(max(len(step), len(self.source)) for step in self.ours.steps), 1)
-
-
-REPLACED = """
-DELETE FROM carried_label;
-DELETE FROM run WHERE key IN ('labels_from', 'labels_aligned_share');
-DELETE FROM warning WHERE code = 'labels_carried';
-"""
 
 
 def carry_labels(store: Store, other: Store) -> Carried:

@@ -140,6 +140,16 @@ class Sidecar:
     warnings: list[dict[str, Any]]
 
     @property
+    def clocks_said(self) -> str | None:
+        """How far the clocks of the cards are apart, and what `<` means; None where they cannot be compared."""
+        bound = self.clock_offset_bound_ns
+        if bound is None:
+            return None
+        if self.clocks_apart_ns:
+            return f"clocks of the cards are {self.clocks_apart_ns:,} to {bound:,} ns apart; waits shorter than that carry a <"
+        return f"clocks of the cards agree within {bound:,} ns; shorter waits carry a <"
+
+    @property
     def rows_said(self) -> str:
         """Where the numbers of rows come from, in words."""
         if self.rows_from is None:

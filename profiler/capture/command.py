@@ -23,7 +23,7 @@ from stepprof.profiler.capture.machine import Machine, this_machine
 from stepprof.profiler.capture.manifest import manifest
 from stepprof.profiler.capture.nvml import Sampler
 from stepprof.profiler.capture.options import CaptureOptions, Control
-from stepprof.profiler.capture.program import Sitting, sitting
+from stepprof.profiler.capture.program import Sitting
 from stepprof.profiler.capture.workplace import TRACED, say, workplace
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.importer import Extras, import_run
@@ -57,9 +57,11 @@ class Session:
     backend: Recorder
     work: Path
     entries: dict[str, str]  # of the manifest
+    control: Control
+    sitting: Sitting
     controls: list[StepTimes] = field(default_factory=list[StepTimes])
     codes: list[int] = field(default_factory=list[int])  # of the program in the controls
-    missed: list[str] = field(default_factory=list[str])  # why a control is not there
+    missed: list[str] = field(default_factory=list[str])  # why controls are not there
 
 
 def capture(options: CaptureOptions, grammars: Grammars) -> Captured:
@@ -72,16 +74,18 @@ def capture(options: CaptureOptions, grammars: Grammars) -> Captured:
     with workplace(options.out, options.force, options.keep_records) as work:
         entries = manifest(program.command, machine, options.env_prefixes, options.arm)
         entries |= {"backend": backend, "window": options.window.words, "audit": json.dumps(audit_document(audit()))}
-        session = Session(options, grammars, machine, program, backend, work, entries)
-        control = _possible_control(session)
-        with sitting(work / "input" if control != "none" else None) as shared:
-            return _recorded(session, control, shared)
+        control, missed = _possible_control(options.control, backend)
+        shared = Sitting(work / "input" if control != "none" else None)
+        return _recorded(
+            Session(options, grammars, machine, program, backend, work, entries, control, shared, missed=missed)
+        )
 
 
-def _recorded(session: Session, control: Control, shared: Sitting) -> Captured:
+def _recorded(session: Session) -> Captured:
     """Control, traced run, perhaps another control; then the import."""
+    control, shared = session.control, session.sitting
     if control != "none":
-        _control(session, session.work / "control-before", shared)
+        _control(session, session.work / "control-before")
     if shared.stop:
         say("stopped in the control run, so nothing was traced: --no-control records at once")
         raise typer.Exit(session.codes[0] or 128 + shared.stop)
@@ -91,7 +95,7 @@ def _recorded(session: Session, control: Control, shared: Sitting) -> Captured:
     if recording.code and session.codes == [0] and not shared.stop:
         say(f"the program failed with exit code {recording.code}, though not in the control run: {LEFT_BEHIND}")
     if control == "both" and not recording.code and not shared.stop:
-        _control(session, session.work / "control-after", shared)
+        _control(session, session.work / "control-after")
     done = _import(session, recording, sampler)
     if len(session.codes) == 2 and shared.stop:
         say("stopped in the control run afterwards, which is left out")
@@ -99,34 +103,34 @@ def _recorded(session: Session, control: Control, shared: Sitting) -> Captured:
     return done
 
 
-def _possible_control(session: Session) -> Control:
-    """The control asked for; none where its marks cannot be recorded but the backend can do without us."""
-    if session.backend == "marks":
-        return "none"
-    if session.options.control != "none":
-        try:
-            collector()
-        except InputError as fault:
-            if session.backend == "cupti":
-                raise
-            session.missed.append(str(fault))
-            say(f"no control run, so the tracing cost stays unknown: {fault}")
-            return "none"
-    return session.options.control
+def _possible_control(asked: Control, backend: Recorder) -> tuple[Control, list[str]]:
+    """The control asked for; none, and why, where its marks cannot be recorded but the backend can do without us."""
+    if backend == "marks" or asked == "none":
+        return "none", []
+    try:
+        collector()
+    except InputError as fault:
+        if backend == "cupti":
+            raise
+        say(f"no control run, so the tracing cost stays unknown: {fault}")
+        return "none", [str(fault)]
+    return asked, []
 
 
 def _record(session: Session) -> Recording:
     options, facts = session.options, session.work / FACTS
     if session.backend == "torch":
-        return torch_profiler.record(session.program, session.work, facts, options.window)
+        return torch_profiler.record(session.sitting, session.program, session.work, facts, options.window)
     command = session.program.started(facts)
     if session.backend == "nsys":
-        return nsys.record(command, session.work, options.window)
+        return nsys.record(session.sitting, command, session.work, options.window)
     mode = "marks" if session.backend == "marks" else "ops"
-    return record(command, mode, session.work / TRACED / options.out.stem, options.window, session.machine)
+    return record(
+        session.sitting, command, mode, session.work / TRACED / options.out.stem, options.window, session.machine
+    )
 
 
-def _control(session: Session, folder: Path, shared: Sitting) -> None:
+def _control(session: Session, folder: Path) -> None:
     """One run with marks alone; its step times are added to the session's controls.
 
     One that fails is told and left out: the traced run shows the fault, with the program's own code and output.
@@ -135,9 +139,9 @@ def _control(session: Session, folder: Path, shared: Sitting) -> None:
     facts = folder.with_suffix(".jsonl")
     command = session.program.started(facts, "--gpu-times")
     with Sampler() as sampler:
-        recording = record(command, "marks", folder, Window(), None, quiet=True)
+        recording = record(session.sitting, command, "marks", folder, Window(), None, quiet=True)
     session.codes.append(recording.code)
-    if shared.stop:
+    if session.sitting.stop:
         return
     if recording.code:
         session.missed.append(f"the program failed in it with exit code {recording.code}.")

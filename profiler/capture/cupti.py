@@ -1,6 +1,6 @@
 """The cupti backend: the collector loaded into the program, its record files kept in a folder.
 
-recording = record(command, "ops", folder, window, machine)
+recording = record(sitting, command, "ops", folder, window, machine)
 recording.code, recording.folder
 """
 
@@ -14,7 +14,7 @@ from typing import Literal
 
 from stepprof.profiler.capture.build import collector
 from stepprof.profiler.capture.machine import Machine, find_cupti
-from stepprof.profiler.capture.program import run_program
+from stepprof.profiler.capture.program import Sitting
 from stepprof.profiler.errors import InputError
 from stepprof.profiler.ingest.record_file import record_files
 from stepprof.profiler.ingest.window import Window
@@ -36,13 +36,19 @@ class Recording:
 
 
 def record(
-    command: list[str], mode: Mode, folder: Path, window: Window, machine: Machine | None, quiet: bool = False
+    sitting: Sitting,
+    command: list[str],
+    mode: Mode,
+    folder: Path,
+    window: Window,
+    machine: Machine | None,
+    quiet: bool = False,
 ) -> Recording:
     """Run the program with the collector loaded; InputError where the disk took no more."""
     folder.mkdir(exist_ok=True)
     if mode == "ops":
         window.save(folder)
-    code = run_program(command, _environment(mode, folder, window, machine), quiet)
+    code = sitting.run(command, _environment(mode, folder, window, machine), quiet)
     _check_disk(folder)
     return Recording(code, folder)
 

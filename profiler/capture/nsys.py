@@ -1,6 +1,6 @@
 """The nsys backend: Nsight Systems in node mode, judged by the report it leaves, imported.
 
-    recording = record(command, folder, window)
+    recording = record(sitting, command, folder, window)
 
 Switches come and go between versions, so `nsys profile --help` is asked before one is used. nsys's exit
 code says little (a duration that ends is 143, a range that never came 0): the report file decides.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from stepprof.profiler.capture.cupti import Recording
-from stepprof.profiler.capture.program import run_program
+from stepprof.profiler.capture.program import Sitting
 from stepprof.profiler.errors import InputError, UsageError
 from stepprof.profiler.ingest.nsys_tools import find_nsys
 from stepprof.profiler.ingest.window import Window
@@ -45,11 +45,11 @@ def picked_instead() -> tuple[Literal["cupti", "nsys"], str]:
         return "cupti", "no libcupti is found here, but the program may bring one (torch does)"
 
 
-def record(command: list[str], folder: Path, window: Window) -> Recording:
+def record(sitting: Sitting, command: list[str], folder: Path, window: Window) -> Recording:
     """Run the program under nsys; its report is the trace, converted when it is imported."""
     nsys = nsys_here()
     report = folder / "report"
-    code = run_program([nsys, "profile", *_switches(nsys, window), "-f", "true", "-o", str(report), "--", *command], {})
+    code = sitting.run([nsys, "profile", *_switches(nsys, window), "-f", "true", "-o", str(report), "--", *command], {})
     ended = window.duration_s > 0 and code == KILLED_BY_DURATION
     for made in (report.with_suffix(".nsys-rep"), report.with_suffix(".qdstrm")):
         if made.exists():

@@ -1,8 +1,8 @@
 """Running the user's program: its output and its exit code are its own.
 
-    with sitting(folder / "input") as shared:              # of the runs of one capture
-        code = run_program(["python", "decode.py"], {"STEPPROF_MODE": "marks"})
-    shared.stop                                            # the signal that asked a run to end, or 0
+    sitting = Sitting(folder / "input")                    # of the runs of one capture
+    code = sitting.run(["python", "decode.py"], {"STEPPROF_MODE": "marks"})
+    sitting.stop                                           # the signal that asked a run to end, or 0
 
 Ctrl-C reaches the program, which shares our terminal; we wait for it and keep what was recorded. Runs of one capture
 read the same standard input (standard_input.py).
@@ -17,7 +17,6 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 
@@ -34,19 +33,45 @@ class Sitting:
         self.input = StandardInput(spool)
         self.stop = 0
 
+    def run(self, command: list[str], added: dict[str, str], quiet: bool = False) -> int:
+        """Start a program with these variables added, wait, return its code (128 + signal where one ended it).
 
-_current: ContextVar[Sitting | None] = ContextVar("sitting", default=None)
+        `quiet` sends its standard output to standard error, for runs whose answer is not the user's.
+        """
+        output = sys.stderr if quiet else None
+        with self.input.of_a_run() as read:
+            try:
+                program = subprocess.Popen(command, env=os.environ | added, stdin=read, stdout=output)
+            except OSError as fault:
+                raise InputError(
+                    f"{command[0]} cannot be started ({fault.strerror}): check the command after --."
+                ) from None
+            with self._signals_to(program):
+                code = program.wait()
+        return 128 - code if code < 0 else code
 
+    @contextmanager
+    def _signals_to(self, program: subprocess.Popen[bytes]) -> Generator[None]:
+        interrupts = 0
 
-@contextmanager
-def sitting(spool: Path | None) -> Generator[Sitting]:
-    """The programs that run within share their standard input and its stop signals."""
-    shared = Sitting(spool)
-    before = _current.set(shared)
-    try:
-        yield shared
-    finally:
-        _current.reset(before)
+        def interrupted(number: int, frame: FrameType | None) -> None:
+            nonlocal interrupts
+            interrupts += 1
+            self.stop = number
+            if interrupts >= PATIENCE:
+                program.kill()
+
+        def terminated(number: int, frame: FrameType | None) -> None:
+            self.stop = number
+            program.terminate()
+
+        handlers = {signal.SIGINT: interrupted, signal.SIGTERM: terminated, signal.SIGHUP: terminated}
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def check_command(command: list[str]) -> None:
@@ -57,46 +82,3 @@ def check_command(command: list[str]) -> None:
     if Path(name).is_file():
         raise InputError(f"{name} is not executable: make it so, or put its interpreter in front of it.")
     raise InputError(f"{name} is not found: check the command after --.")
-
-
-def run_program(command: list[str], added: dict[str, str], quiet: bool = False) -> int:
-    """Start it with these variables added, wait, return its code (128 + signal where one ended it).
-
-    `quiet` sends its standard output to standard error, for runs whose answer is not the user's.
-    """
-    shared = _current.get() or Sitting(None)
-    output = sys.stderr if quiet else None
-    with shared.input.of_a_run() as read:
-        try:
-            program = subprocess.Popen(command, env=os.environ | added, stdin=read, stdout=output)
-        except OSError as fault:
-            raise InputError(
-                f"{command[0]} cannot be started ({fault.strerror}): check the command after --."
-            ) from None
-        with _signals_to(program, shared):
-            code = program.wait()
-    return 128 - code if code < 0 else code
-
-
-@contextmanager
-def _signals_to(program: subprocess.Popen[bytes], shared: Sitting) -> Generator[None]:
-    interrupts = 0
-
-    def interrupted(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupts
-        interrupts += 1
-        shared.stop = number
-        if interrupts >= PATIENCE:
-            program.kill()
-
-    def terminated(number: int, frame: FrameType | None) -> None:
-        shared.stop = number
-        program.terminate()
-
-    handlers = {signal.SIGINT: interrupted, signal.SIGTERM: terminated, signal.SIGHUP: terminated}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

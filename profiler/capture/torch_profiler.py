@@ -1,6 +1,6 @@
 """The torch backend: the built-in model under torch.profiler, its Kineto trace imported.
 
-    recording = record(program, folder, facts, window)
+    recording = record(sitting, program, folder, facts, window)
 
 torch.profiler has to be started inside a program, so only the built-in model can be recorded this way; it does
 that by its own switch --profile. Without a GPU the operators of the CPU stand in for GPU ops
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from stepprof.profiler.capture.builtin import Program
 from stepprof.profiler.capture.cupti import Recording
-from stepprof.profiler.capture.program import run_program
+from stepprof.profiler.capture.program import Sitting
 from stepprof.profiler.errors import UsageError
 from stepprof.profiler.ingest.window import Window
 
@@ -33,9 +33,9 @@ def check_program(program: Program, window: Window) -> None:
         raise UsageError("--delay and --duration need --backend cupti or nsys: torch takes --steps and --range.")
 
 
-def record(program: Program, folder: Path, facts: Path, window: Window) -> Recording:
+def record(sitting: Sitting, program: Program, folder: Path, facts: Path, window: Window) -> Recording:
     """Run the model with its profiler on; the trace is that of its counted steps."""
     check_program(program, window)
     trace = folder / TRACE
-    code = run_program(program.started(facts, "--profile", str(trace)), ENVIRONMENT)
+    code = sitting.run(program.started(facts, "--profile", str(trace)), ENVIRONMENT)
     return Recording(code, trace)

@@ -13,7 +13,6 @@ from stepprof.analyses.placement.expert_use import expert_use
 from stepprof.analyses.placement.hot_lists import read_hot, with_moves
 from stepprof.analyses.placement.layer_waits import Waits, read_waits
 from stepprof.analyses.placement.relocation import relocation
-from stepprof.profiler.commands.placement_credit import credit_document, show_credit
 from stepprof.profiler.commands.placement_uses import use_tables
 from stepprof.profiler.commands.shared import Json, print_json
 from stepprof.profiler.errors import UsageError
@@ -77,7 +76,6 @@ def placement(
     if hot and output:
         write_text(output, jsonlib.dumps({"hot": with_moves(read_hot(hot), placed.chosen)}) + "\n")
     if json:
-        print_json(placement_document(answer) | credit_document(given))
+        print_json(placement_document(answer))
     else:
-        show_placement(out := terminal.console(), answer)
-        show_credit(out, given)
+        show_placement(terminal.console(), answer)

@@ -93,7 +93,8 @@ def import_run(
         if source.format == RUN_FILE:
             if not extras.files and finish is None:
                 raise InputError(
-                    f"{trace} is a run file already: use it as it is, or name what to add (--facts, --costs, --resident, --edges, --labels-from)."
+                    f"{trace} is a run file already: use it as it is, or name what to add "
+                    "(--facts, --costs, --resident, --edges, --labels-from)."
                 )
             copy_run(store, source.path, trace)
         else:

@@ -48,6 +48,7 @@ def _waits(answer: Sidecar) -> dict[str, Any]:
         "clock_offset_bound_ns": answer.clock_offset_bound_ns,
         "clock_offset_ns": answer.clock_offset_ns,
         "clocks_apart_ns": answer.clocks_apart_ns,
+        "clocks_said": answer.clocks_said,
         "join_wait_corrected_us_per_step": answer.corrected_wait_us,
         "below_bound": answer.below_bound,
     }

@@ -11,10 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from stepprof.analyses.placement.choice import Placed, Point
-from stepprof.analyses.placement.expert_use import ExpertUse, Waits
+from stepprof.analyses.placement.expert_use import ExpertUse
+from stepprof.analyses.placement.layer_waits import Waits
 from stepprof.analyses.placement.relocation import Relocation
 from stepprof.profiler.link_speed import LinkSpeed
 from stepprof.profiler.report.document import inflation_fields
+from stepprof.profiler.report.placement_credit import credit_document, show_credit
 from stepprof.profiler.report.terminal import paragraph, plain, show_inflation
 
 POINTS = 12  # of the curve, in the terminal
@@ -59,6 +61,7 @@ def placement_document(answer: PlacementAnswer) -> dict[str, Any]:
         "link": {"value": answer.link.bytes_per_s, "kind": answer.link.kind, "source": answer.link.source},
         **inflation_fields(answer.waits.inflation),
         "notes": [] if answer.uses.sets_known else [DRAWN],
+        **credit_document(answer.uses),
     }
 
 
@@ -100,6 +103,7 @@ def show_placement(out: Console, answer: PlacementAnswer) -> None:
         show_inflation(out, answer.waits.inflation)
     if not answer.uses.sets_known:
         out.print(Text(f"warning: {DRAWN}"), style="yellow")
+    show_credit(out, answer.uses)
 
 
 def _thinned(curve: tuple[Point, ...]) -> list[Point]:

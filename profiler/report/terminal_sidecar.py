@@ -182,8 +182,8 @@ def _waits(out: Console, answer: Sidecar) -> None:
     _say(out, held_said(answer))
     for sentence in answer.waits_said:
         _say(out, sentence)
-    if answer.clock_offset_bound_ns is not None:
-        _say(out, clocks_said(answer))
+    if answer.clocks_said:
+        _say(out, answer.clocks_said)
     out.print(f"{'layer':8}{'rows':>6}{'calls':>8}{'main ready':>13}{'sidecar':>10}{'wait':>10} µs", style="bold")
     order = sorted(range(len(answer.by_layer)), key=lambda i: -answer.by_layer[i].join_wait_us)[:LAYERS]
     for i in sorted(order):
@@ -198,14 +198,6 @@ def held_said(answer: Sidecar) -> str:
     if answer.held_us_per_step < answer.join_wait_us_per_step:
         return f"an answer that is there at once saves about {held:.3f} ms of that, with the wake-ups after the waits (modelled)"
     return f"with the wake-ups after them {held:.3f} ms: about what an answer that is there at once saves (modelled)"
-
-
-def clocks_said(answer: Sidecar) -> str:
-    """How far the clocks of the cards are apart, and what `<` means."""
-    bound = answer.clock_offset_bound_ns
-    if answer.clocks_apart_ns:
-        return f"clocks of the cards are {answer.clocks_apart_ns:,} to {bound:,} ns apart; waits shorter than that carry a <"
-    return f"clocks of the cards agree within {bound:,} ns; shorter waits carry a <"
 
 
 def _layer_line(row: LayerWait) -> str:

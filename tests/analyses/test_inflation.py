@@ -10,6 +10,7 @@ from stepprof.analyses.breakdown import breakdown
 from stepprof.analyses.inflation import (
     TracedTimes,
     TracingInflation,
+    farthest,
     inflation_warning,
     traced_times,
     tracing_inflation,
@@ -58,6 +59,11 @@ def test_a_traced_launch_that_was_the_faster_one_is_told():
         "Tracing made a step 0.81 times as long as untraced (0.73 to 0.87): launches of this program differ by more than "
         "tracing costs, so times saved in this trace are not the times saved without it."
     )
+
+
+def test_the_farthest_ratio_is_told_by_its_logarithm():
+    """0.8 is 1.25 the other way round."""
+    assert (farthest([1.2, 0.8, 1.02]), farthest([1.3, 0.8]), farthest([])) == (0.8, 1.3, 1.0)
 
 
 def test_the_warning_says_how_much():

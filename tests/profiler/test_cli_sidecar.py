@@ -12,7 +12,7 @@ from tests.repository import ROOT
 KEYS = {
     "steps", "calls", "empty_calls", "skipped_share", "source", "rows_from", "rows_said", "all", "per_rows",
     "join_wait_us_per_step", "held_us_per_step", "away_us_per_step", "by_layer", "by_step", "waits_said",
-    "clock_offset_bound_ns", "clock_offset_ns", "clocks_apart_ns", "join_wait_corrected_us_per_step", "below_bound", "fit", "fit_robust", "fit_said", "headroom_us", "headroom_said", "floor_said",
+    "clock_offset_bound_ns", "clock_offset_ns", "clocks_apart_ns", "clocks_said", "join_wait_corrected_us_per_step", "below_bound", "fit", "fit_robust", "fit_said", "headroom_us", "headroom_said", "floor_said",
     "tracing_inflation", "tracing_inflation_interval", "inflation_span", "inflation_prologue", "warnings",
 }  # fmt: skip
 ROWS = {

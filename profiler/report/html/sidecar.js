@@ -63,7 +63,7 @@ function joins(made, found) {
   const bar = (name, key, colour, hatch) => ({ type: "bar", name, x, y: layers.map((one) => one[key]), marker: { color: colour, pattern: hatch ? { shape: "/" } : undefined }, hovertemplate: `${name} %{y:.1f} µs<extra>layer %{x}</extra>` });
   const make = () => ({ traces: [bar("main ready", "main_ready_us", roleColour("dense_gemm")), bar("sidecar", "sidecar_us", roleColour("sidecar_gather")), bar("join wait", "join_wait_us", gapColour("sidecar_wait"), true)], layout: { barmode: "group", xaxis: { type: "category", tickangle: innerWidth < 700 && x.length > 12 ? -90 : 0, title: { text: "layer" } }, yaxis: { title: { text: "µs, mean call" } } } });
   chart(made, "Main ready, sidecar and join wait by layer", make, 360);
-  const bound = found.document.clock_offset_bound_ns;
-  if (bound !== null) made.append(el("p", {}, found.document.clocks_apart_ns ? `The clocks of the cards are ${found.document.clocks_apart_ns.toLocaleString("en")} to ${bound.toLocaleString("en")} ns apart; waits shorter than that are counted behind a layer's wait.` : `The clocks of the cards agree within ${bound.toLocaleString("en")} ns; waits shorter than that are counted behind a layer's wait.`));
+  const clocks = found.document.clocks_said;
+  if (clocks) made.append(el("p", {}, `${clean(clocks[0].toUpperCase() + clocks.slice(1))}.`));
   made.append(folded("Join wait by layer, µs", ["layer", "rows", "main ready", "sidecar", "join wait"], layers.map((one, i) => cells(x[i], one.rows === null ? "?" : +one.rows.toFixed(2), shownUs(one.main_ready_us), shownUs(one.sidecar_us), shownUs(one.join_wait_us) + (one.below_bound ? ` (${one.below_bound} <)` : "")))));
 }

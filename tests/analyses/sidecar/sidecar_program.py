@@ -70,16 +70,35 @@ class Program:
         where = {"device": card, "src_device": card, "dst_device": 0}
         return self.op("", start, end, *path, way="Peer-to-Peer", **where, **columns)
 
-    def call(self, layer: int, *, rows: int, fork: int, hot: int, work: int = 12, at: int = 0) -> int:
-        """One marked call of `work` + 8 ns: main works from `fork` to `hot`, both end in an op that adds."""
+    def call(
+        self,
+        layer: int,
+        *,
+        rows: int,
+        fork: int,
+        hot: int,
+        work: int = 12,
+        at: int = 0,
+        early: int = 0,
+        called: int = 0,
+    ) -> int:
+        """One marked call of `work` + 8 ns: main works from `fork` to `hot`, both end in an op that adds.
+
+        The other card's times are told `early` ns early; the op that adds is no part of the graph where `called` says
+        when the host launches it.
+        """
         name, mark = f"sidecar/{layer} rows={rows}", f"sidecar/{layer}"
         a = self.op("router", at, at + fork, f"layer/{layer}/router")
         b = self.op("hot_gemm", at + fork, at + hot, f"layer/{layer}/expert_gemm", after=[a])
         c = self.copy_in(at + fork + 2, at + fork + 4, name, f"{mark}/copy_in", after=[a])
         first = at + fork + 6
-        d = self.op("w_gemm", first, first + work, name, f"{mark}/up", device=1, after=[c])
-        e = self.copy_out(first + work + 1, first + work + 4, name, f"{mark}/copy_out", after=[d])
+        d = self.op("w_gemm", first - early, first - early + work, name, f"{mark}/up", device=1, after=[c])
+        e = self.copy_out(first - early + work + 1, first - early + work + 4, name, f"{mark}/copy_out", after=[d])
         late = max(at + hot, first + work + 4) + 3
+        if called:
+            start, at = self.start + late, self.start + called
+            self.trace.kernel("add", start, start + 2, call=(at, at + 1))
+            return e
         return self.op("add", late, late + 2, f"layer/{layer}/accumulate", after=[b, e])
 
     def found(self) -> tuple[Store, Attribution]:

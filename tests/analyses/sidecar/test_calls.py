@@ -197,6 +197,7 @@ def test_a_worker_that_marks_no_steps_serves_the_step_in_whose_time_it_runs():
     store = t.store()
     answer = sidecar(store, attribute(store))
     assert (answer.calls, answer.rows_from) == (2, "marks")
+    assert answer.rows_said == "rows by marks", "of these steps, not of a capture"
     assert [(c.step, c.layer, c.card, c.rows, c.call_ns) for c in answer.table] == [(0, 4, 1, 3, 43), (1, 4, 1, 3, 43)]
     assert answer.per_rows[0].phases_mean_us == pytest.approx(
         {"publish": 0.002, "wake": 0.016, "up_gate": 0.018, "gap:up_gate→copy_out": 0.003, "copy_out": 0.003,

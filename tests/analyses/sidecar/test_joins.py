@@ -107,13 +107,7 @@ def test_waits_that_the_clocks_could_make_up_are_marked():
 def test_clocks_that_are_apart_are_told():
     """All times of the other card are 8 ns early: its first op seems to start before the copy in has ended."""
     p = Program().step(0, 200)
-    a = p.op("router", 0, 10)
-    b = p.op("hot_gemm", 10, 20, after=[a])
-    c = p.copy_in(12, 14, "sidecar/1/copy_in", after=[a])
-    d = p.op("w_gemm", 16 - 8, 28 - 8, "sidecar/1/up", device=1)
-    e = p.copy_out(29 - 8, 32 - 8, "sidecar/1/copy_out", after=[d])
-    p.op("add", 35, 37, "layer/1/accumulate", after=[b, e])
-    assert c == 3
+    p.call(1, rows=1, fork=10, hot=20, early=8)
     answer = p.sidecar()
     assert answer.clock_offset_bound_ns == 11
     (told,) = [w["text"] for w in answer.warnings if w["code"] == "clocks_apart"]
@@ -130,28 +124,18 @@ def test_clocks_that_are_apart_are_told():
 def test_a_clock_so_early_that_the_wait_vanishes_is_told():
     """The other card is 30 ns early: its answer of 102 is told as 72, the main card was ready at 80."""
     p = Program().step(0, 400)
-    a = p.op("router", 0, 10)
-    b = p.op("hot_gemm", 10, 80, after=[a])
-    c = p.copy_in(12, 14, "sidecar/1", "sidecar/1/copy_in", after=[a])
-    d = p.op("w_gemm", 16 - 30, 98 - 30, "sidecar/1", "sidecar/1/up", device=1, after=[c])
-    e = p.copy_out(99 - 30, 102 - 30, "sidecar/1", "sidecar/1/copy_out", after=[d])
-    p.op("add", 105, 107, "layer/1/accumulate", after=[b, e])
+    p.call(1, rows=1, fork=10, hot=80, work=82, early=30)
     answer = p.sidecar()
     assert answer.join_wait_us_per_step == 0
     assert (answer.clock_offset_ns, answer.corrected_wait_us) == ((-33, -28), pytest.approx((0.020, 0.025)))
 
 
 def test_what_the_host_launches_after_the_answer_no_sidecar_makes_faster():
-    """Main is ready at 20 and the answer is there at 32; the join is called at 100 and starts at 105."""
-    p = Program(edges=False).step(0, 200)
-    p.op("router", 0, 10, "layer/1/router")
-    p.op("hot_gemm", 10, 20, "layer/1/expert_gemm")
-    p.copy_in(12, 14, "sidecar/1/copy_in")
-    p.op("w_gemm", 16, 28, "sidecar/1/up", device=1)
-    p.copy_out(29, 32, "sidecar/1/copy_out")
-    p.trace.kernel("add", FIRST + 105, FIRST + 107, call=(FIRST + 100, FIRST + 101))
+    """Main is ready at 20 and the answer is there at 32; the join is called at 33 and starts at 35."""
+    p = Program().step(0, 200)
+    p.call(1, rows=1, fork=10, hot=20, called=33)
     answer = p.sidecar()
-    assert (answer.join_wait_us_per_step, answer.held_us_per_step) == (pytest.approx(0.012), pytest.approx(0.005))
+    assert (answer.join_wait_us_per_step, answer.held_us_per_step) == (pytest.approx(0.012), pytest.approx(0.002))
     assert answer.waits_said[0] == (
         "The host launched 1 of 1 joins only after the answer was there: a faster sidecar does not shorten these."
     )

@@ -10,6 +10,7 @@ from stepprof.analyses.attribution import attribute
 from stepprof.profiler.capture import command, nsys
 from stepprof.profiler.capture.machine import Machine
 from stepprof.profiler.capture.options import CaptureOptions
+from stepprof.profiler.capture.program import Sitting
 from stepprof.profiler.demo import TRACE
 from stepprof.profiler.errors import InputError, UsageError
 from stepprof.profiler.ingest.window import Window
@@ -46,7 +47,7 @@ def calls(folder) -> list[str]:
 
 def test_node_mode_and_the_switches_this_version_has(fake, tmp_path):
     fake()
-    done = nsys.record(["prog", "--x"], tmp_path, Window(delay_s=2))
+    done = nsys.record(Sitting(None), ["prog", "--x"], tmp_path, Window(delay_s=2))
     assert (done.code, done.made) == (0, True)
     profile = calls(tmp_path)[1]
     assert profile.startswith("profile -t cuda,nvtx --cuda-graph-trace=node --sample=none")
@@ -55,7 +56,7 @@ def test_node_mode_and_the_switches_this_version_has(fake, tmp_path):
 
 def test_a_switch_it_has_not_is_not_used(fake, tmp_path):
     fake(help_text="--cuda-graph-trace= --sample=")
-    nsys.record(["prog"], tmp_path, Window())
+    nsys.record(Sitting(None), ["prog"], tmp_path, Window())
     assert "--cuda-event-trace" not in calls(tmp_path)[1] and "--stats" not in calls(tmp_path)[1]
 
 
@@ -64,7 +65,7 @@ def test_a_switch_it_has_not_is_not_used(fake, tmp_path):
 ])  # fmt: skip
 def test_the_report_decides_and_the_programs_code_is_passed_on(fake, tmp_path, code, window, passed):
     fake(f"touch {{folder}}/report.nsys-rep; exit {code}")
-    assert nsys.record(["prog"], tmp_path, window).code == passed
+    assert nsys.record(Sitting(None), ["prog"], tmp_path, window).code == passed
 
 
 @pytest.mark.parametrize(("profile", "sentence"), [
@@ -74,23 +75,23 @@ def test_the_report_decides_and_the_programs_code_is_passed_on(fake, tmp_path, c
 def test_no_report_is_told(fake, tmp_path, profile, sentence):
     fake(profile)
     with pytest.raises(InputError, match=sentence):
-        nsys.record(["prog"], tmp_path, Window())
+        nsys.record(Sitting(None), ["prog"], tmp_path, Window())
 
 
 def test_a_capture_that_nsys_did_not_import_is_taken_as_it_is(fake, tmp_path):
     fake("touch {folder}/report.qdstrm; exit 0")
-    assert nsys.record(["prog"], tmp_path, Window()).trace == tmp_path / "report.qdstrm"
+    assert nsys.record(Sitting(None), ["prog"], tmp_path, Window()).trace == tmp_path / "report.qdstrm"
 
 
 def test_too_old(fake, tmp_path):
     fake(help_text="--sample=")
     with pytest.raises(InputError, match="too old to see inside CUDA graphs"):
-        nsys.record(["prog"], tmp_path, Window())
+        nsys.record(Sitting(None), ["prog"], tmp_path, Window())
 
 
 def test_steps_and_ranges_are_kept_to_at_the_import(fake, tmp_path):
     fake()
-    assert nsys.record(["prog"], tmp_path, Window(steps="1:2")).made
+    assert nsys.record(Sitting(None), ["prog"], tmp_path, Window(steps="1:2")).made
     assert calls(tmp_path)[1].endswith(f"--cuda-event-trace=false -f true -o {tmp_path}/report -- prog")
 
 

@@ -2,15 +2,17 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
+from stepprof.analyses.inflation import TracingInflation
 from stepprof.analyses.sidecar.classes import beside_runs
 from stepprof.analyses.sidecar.result import Sidecar
 from stepprof.profiler.report.document_sidecar import calls_csv, sidecar_document
 from stepprof.profiler.report.terminal_sidecar import show_sidecar
-from tests.analyses.sidecar.sidecar_program import FIRST, Program, two_sidecars
+from tests.analyses.sidecar.sidecar_program import Program, two_sidecars
 
 
 def shown(answer: Sidecar) -> list[str]:
@@ -162,22 +164,14 @@ def test_words_of_the_document_are_those_of_the_terminal():
     answer = one_call().sidecar()
     document, text = sidecar_document(answer), said(answer)
     assert document["rows_said"] == "rows by marks (as captured)"
-    for key in ("rows_said", "fit_said", "headroom_said", "floor_said"):
+    for key in ("rows_said", "fit_said", "headroom_said", "floor_said", "clocks_said"):
         assert document[key] and document[key] in text
 
 
-def answered(early: int = 0, called: int | None = None) -> Sidecar:
-    """Main is ready at 20, the answer is there at 32, the join starts at 35; the other card's times are `early` ns early."""
+def answered(early: int = 0, called: int = 0) -> Sidecar:
+    """Main is ready at 20, the answer is there at 32, the join starts at 35."""
     p = Program().step(0, 200)
-    a = p.op("router", 0, 10)
-    b = p.op("hot_gemm", 10, 20, after=[a])
-    c = p.copy_in(12, 14, "sidecar/1/copy_in", after=[a])
-    d = p.op("w_gemm", 16 - early, 28 - early, "sidecar/1/up", device=1, after=[c])
-    e = p.copy_out(29 - early, 32 - early, "sidecar/1/copy_out", after=[d])
-    if called is None:
-        p.op("add", 35, 37, "layer/1/accumulate", after=[b, e])
-    else:
-        p.trace.kernel("add", FIRST + 35, FIRST + 37, call=(FIRST + called, FIRST + called + 1))
+    p.call(1, rows=1, fork=10, hot=20, early=early, called=called)
     return p.sidecar()
 
 
@@ -203,3 +197,10 @@ def test_a_layer_tells_how_many_of_its_waits_may_be_none():
         p.step(n, 200).call(1, rows=1, fork=10, hot=hot)
     (line,) = [line for line in shown(p.sidecar()) if line.startswith("1  ")][-1:]
     assert line.endswith("(1 <)")
+
+
+def test_what_tracing_did_to_a_run_of_class_is_told():
+    run = replace(answered(), inflation=TracingInflation(1.18, (1.16, 1.19)))
+    beside = beside_runs(answered(), [("code", run), ("prose", answered())])
+    assert "code 0:1, traced 1.18 times as long as untraced; prose 0:1 (all" in said(beside)
+    assert [one["tracing_inflation"] for one in sidecar_document(beside)["classes"]] == [1.18, None]
